@@ -1,0 +1,103 @@
+//! Commands and responses between the coordinator and the workers: the same in process and across processes.
+//!
+//! Every worker receives every command, in the same order. Frontier and peek answers are merged over the workers by
+//! [`Cluster`] before the coordinator sees them.
+
+use plan::{DataflowDesc, Mfp};
+use repr::{ColType, Deltas, Diff, GlobalId, SqlError, Timestamp, Value};
+use std::sync::Arc;
+
+/// A shard's content at one time, read by the workers in slices.
+pub trait SnapshotReader: Send + Sync {
+    /// Rows (diffs may be any non-zero number; consolidated or not) of slice `part` of `parts`: the slices are disjoint and together complete.
+    fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send>;
+}
+
+#[derive(Clone)]
+pub enum Command {
+    /// Builds a dataflow. `shards[i]` gives, for each `Import::Shard`, its content at `as_of`.
+    CreateDataflow {
+        id: GlobalId,
+        desc: Arc<DataflowDesc>,
+        shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)>,
+    },
+    /// Ends a dataflow. One whose exports others import ends when the last importer does.
+    DropDataflow {
+        id: GlobalId,
+    },
+    /// Changes of the given shards at time `t`; every shard is complete through `t`. Times of successive ticks increase.
+    Tick {
+        t: Timestamp,
+        shards: Arc<Vec<(GlobalId, Deltas)>>,
+    },
+    /// Reads below `since` of arrangement `index` are no longer needed.
+    AllowCompaction {
+        index: GlobalId,
+        since: Timestamp,
+    },
+    Peek(Arc<PeekRequest>),
+    CancelPeek {
+        id: GlobalId,
+    },
+    Shutdown,
+}
+
+/// A read of an arrangement at time `at`: answered once the arrangement is complete through `at`.
+#[derive(Debug)]
+pub struct PeekRequest {
+    pub id: GlobalId,
+    pub index: GlobalId,
+    pub at: Timestamp,
+    /// Complete key values to look up; `None` scans.
+    pub keys: Option<Vec<Vec<Value>>>,
+    /// Over the object's columns.
+    pub mfp: Mfp,
+    pub types: Vec<ColType>,
+    /// Stop after so many rows (with multiplicity), where any rows will do.
+    pub limit: Option<u64>,
+    pub ctx: Arc<DataflowCtx>,
+}
+
+/// The evaluation context of a peek.
+pub struct DataflowCtx(pub expr::EvalCtx);
+
+impl std::fmt::Debug for DataflowCtx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EvalCtx")
+    }
+}
+
+/// A change that a subscription sends.
+pub type RowUpdate = (Vec<Value>, Timestamp, Diff);
+
+#[derive(Debug)]
+pub enum Response {
+    /// Rows of a peek or `PeekOnce` in parts: columns and diffs (positive). Then `PeekDone`.
+    PeekRows { id: GlobalId, rows: Deltas },
+    /// The least error of the collection, or completion.
+    PeekDone { id: GlobalId, result: Result<(), SqlError> },
+    /// Consolidated changes with times in `[lower, upper)`. `upper` `None`: the subscription ended. An error ends it too, after the last clean time.
+    Subscribe { id: GlobalId, lower: Timestamp, upper: Option<Timestamp>, updates: Result<Vec<RowUpdate>, SqlError> },
+    /// The arrangement is complete below `upper`; sent when it advances. `records`, `bytes`: its size, summed over the workers.
+    Frontier { index: GlobalId, upper: Timestamp, records: u64, bytes: u64 },
+    /// A worker stopped unexpectedly: the process must restart.
+    WorkerDied { worker: usize, message: String },
+}
+
+/// The workers, seen from the coordinator.
+pub struct Cluster {
+    _private: (),
+}
+
+impl Cluster {
+    /// Starts `workers` worker threads. Responses arrive on `responses`, from threads of the cluster.
+    pub fn start(workers: usize, responses: crossbeam_channel::Sender<Response>) -> Cluster {
+        let _ = (workers, responses);
+        unimplemented!("Cluster::start")
+    }
+    /// Sends a command to all workers.
+    pub fn send(&self, command: Command) {
+        let _ = command;
+        unimplemented!("Cluster::send")
+    }
+}

@@ -1,0 +1,153 @@
+//! What an evaluation may know beside its arguments: session settings, the time, the catalog.
+
+use repr::{SqlError, SqlType, Timestamp};
+use std::sync::Arc;
+
+/// The settings and times that stable functions read. A maintained view captures one at its creation (DECISIONS 18);
+/// a one-off query has the session's.
+#[derive(Clone)]
+pub struct EvalCtx {
+    /// `now()`: microseconds since 2000-01-01 UTC. `None` in maintained views, where `now()` is legal only in temporal filters.
+    pub now_micros: Option<i64>,
+    pub statement_micros: Option<i64>,
+    /// `mz_now()` of a one-off query.
+    pub logical_now: Option<Timestamp>,
+    /// IANA name or a POSIX offset, as `SHOW timezone` prints it.
+    pub timezone: String,
+    pub date_style: DateStyle,
+    pub interval_style: IntervalStyle,
+    pub extra_float_digits: i32,
+    pub bytea_escape: bool,
+    pub user: String,
+    pub database: String,
+    pub search_path: Vec<String>,
+    /// Object names, for `regclass`, `format_type`, `pg_get_viewdef` and the like.
+    pub catalog: Arc<dyn CatalogView>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DateStyle {
+    pub format: DateFormat,
+    pub order: DateOrder,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DateFormat {
+    Iso,
+    Sql,
+    Postgres,
+    German,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DateOrder {
+    Mdy,
+    Dmy,
+    Ymd,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IntervalStyle {
+    Postgres,
+    PostgresVerbose,
+    SqlStandard,
+    Iso8601,
+}
+
+/// What functions over the catalog ask. OIDs are those that `pg_catalog` shows.
+pub trait CatalogView: Send + Sync {
+    /// `(oid, schema-qualified unless visible)` name of a relation.
+    fn relation_name(&self, oid: u32) -> Option<String>;
+    /// The OID of a possibly qualified relation name, already split into parts.
+    fn relation_oid(&self, parts: &[String]) -> Option<u32>;
+    fn relation_is_visible(&self, oid: u32) -> bool;
+    fn type_by_oid(&self, oid: u32) -> Option<SqlType>;
+    /// A possibly qualified user-defined type name.
+    fn type_by_name(&self, parts: &[String]) -> Option<SqlType>;
+    fn namespace_name(&self, oid: u32) -> Option<String>;
+    fn namespace_oid(&self, name: &str) -> Option<u32>;
+    fn view_definition(&self, oid: u32) -> Option<String>;
+    fn index_definition(&self, oid: u32, column: i32) -> Option<String>;
+    fn constraint_definition(&self, oid: u32) -> Option<String>;
+    fn role_name(&self, oid: u32) -> Option<String>;
+    fn role_oid(&self, name: &str) -> Option<u32>;
+    /// `obj_description` / `col_description` (column 0: the object itself).
+    fn comment(&self, class: &str, oid: u32, column: i32) -> Option<String>;
+    fn setting(&self, name: &str) -> Option<String>;
+}
+
+/// A catalog without objects: constant folding, tests.
+pub struct NoCatalog;
+
+impl CatalogView for NoCatalog {
+    fn relation_name(&self, _: u32) -> Option<String> {
+        None
+    }
+    fn relation_oid(&self, _: &[String]) -> Option<u32> {
+        None
+    }
+    fn relation_is_visible(&self, _: u32) -> bool {
+        false
+    }
+    fn type_by_oid(&self, oid: u32) -> Option<SqlType> {
+        SqlType::from_oid(oid)
+    }
+    fn type_by_name(&self, _: &[String]) -> Option<SqlType> {
+        None
+    }
+    fn namespace_name(&self, _: u32) -> Option<String> {
+        None
+    }
+    fn namespace_oid(&self, _: &str) -> Option<u32> {
+        None
+    }
+    fn view_definition(&self, _: u32) -> Option<String> {
+        None
+    }
+    fn index_definition(&self, _: u32, _: i32) -> Option<String> {
+        None
+    }
+    fn constraint_definition(&self, _: u32) -> Option<String> {
+        None
+    }
+    fn role_name(&self, _: u32) -> Option<String> {
+        None
+    }
+    fn role_oid(&self, _: &str) -> Option<u32> {
+        None
+    }
+    fn comment(&self, _: &str, _: u32, _: i32) -> Option<String> {
+        None
+    }
+    fn setting(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+impl Default for EvalCtx {
+    fn default() -> EvalCtx {
+        EvalCtx {
+            now_micros: None,
+            statement_micros: None,
+            logical_now: None,
+            timezone: "UTC".into(),
+            date_style: DateStyle { format: DateFormat::Iso, order: DateOrder::Mdy },
+            interval_style: IntervalStyle::Postgres,
+            extra_float_digits: 1,
+            bytea_escape: false,
+            user: "riverdelta".into(),
+            database: "riverdelta".into(),
+            search_path: vec!["public".into()],
+            catalog: Arc::new(NoCatalog),
+        }
+    }
+}
+
+impl EvalCtx {
+    /// The session time at which a `now()`-like function is evaluated, or the error that maintained views give.
+    pub fn now(&self) -> Result<i64, SqlError> {
+        self.now_micros.ok_or_else(|| {
+            SqlError::unsupported("now() here", "in a maintained view, compare now() or mz_now() with an expression over columns in WHERE: a temporal filter")
+        })
+    }
+}

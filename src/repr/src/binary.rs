@@ -1,0 +1,1 @@
+//! Binary input and output of each type, as Postgres's wire protocol writes it.

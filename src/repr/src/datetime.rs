@@ -1,0 +1,1 @@
+//! Intervals, and the calendar that dates and timestamps use.

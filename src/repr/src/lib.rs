@@ -1,0 +1,43 @@
+//! Values, types, rows and errors: what every other crate speaks, knowing nobody itself.
+//!
+//! ```text
+//!   SqlType ──► physical Arrow type ──► key bytes (canonical under SQL equality) ──► text / binary on the wire
+//!   Value    one SQL value, owned                    Batch    columns of one length
+//!   RowCodec batch rows <-> order-preserving bytes   Deltas   a batch with one diff a row
+//! ```
+//!
+//! Not here: evaluation of anything (`expr`), names of catalog objects (`adapter`).
+
+/// Batches of rows and of changes.
+pub mod batch;
+/// Binary input and output of each type, as Postgres's wire protocol writes it.
+pub mod binary;
+/// Columns: the physical (Arrow) form of each type.
+pub mod column;
+/// Intervals, and the calendar that dates and timestamps use.
+pub mod datetime;
+/// Errors with SQLSTATE.
+pub mod error;
+/// Identifiers, timestamps, diffs.
+pub mod ids;
+/// JSON documents as Postgres orders them.
+pub mod jsonb;
+/// Exact decimal numbers.
+pub mod numeric;
+/// Rows as order-preserving bytes.
+pub mod row;
+/// Text input and output of each type, as Postgres writes it.
+pub mod text;
+/// SQL types and column types.
+pub mod types;
+/// One SQL value.
+pub mod value;
+
+pub use batch::{Batch, Col, Deltas};
+pub use column::ColumnBuilder;
+pub use error::{SqlError, SqlState};
+pub use ids::{Diff, GlobalId, Timestamp};
+pub use numeric::Numeric;
+pub use row::RowCodec;
+pub use types::{ColType, RelDesc, SqlType};
+pub use value::{ArrayValue, Interval, RangeValue, TimeTz, Value};

@@ -1,0 +1,1 @@
+//! Text input and output of each type, as Postgres writes it.

@@ -1,0 +1,350 @@
+//! SQL types and column types.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// A SQL type without modifiers. The modifier (`numeric(10,2)`, `varchar(5)`) is in [`ColType::typmod`].
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum SqlType {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    /// Unsigned integers of the Materialize dialect: `uint2`, `uint4`, `uint8`.
+    UInt2,
+    UInt4,
+    UInt8,
+    Float4,
+    Float8,
+    Numeric,
+    Text,
+    Varchar,
+    /// `char(n)`; trailing blanks do not count in comparisons.
+    Bpchar,
+    /// The one-byte type `"char"`.
+    Char,
+    Name,
+    Bytea,
+    Date,
+    Time,
+    TimeTz,
+    Timestamp,
+    TimestampTz,
+    Interval,
+    Uuid,
+    Json,
+    Jsonb,
+    JsonPath,
+    Oid,
+    Xid,
+    /// `regclass`, `regtype`, `regproc`, `regprocedure`, `regoper`, `regoperator`, `regnamespace`, `regrole`, `regcollation`, `regconfig`, `regdictionary`.
+    Reg(RegKind),
+    Inet,
+    Cidr,
+    /// An array of any dimension.
+    Array(Box<SqlType>),
+    /// `int2vector` and `oidvector`: zero-based one-dimensional arrays of the catalogs.
+    Int2Vector,
+    OidVector,
+    Range(Box<SqlType>),
+    Multirange(Box<SqlType>),
+    /// An anonymous or named composite type.
+    Record(Arc<RecordType>),
+    Enum(Arc<EnumType>),
+    /// Materialize's `T LIST` and `map[text=>T]`.
+    List(Box<SqlType>),
+    Map(Box<SqlType>),
+    /// A string literal or parameter whose type is not known yet.
+    Unknown,
+    Void,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum RegKind {
+    Class,
+    Type,
+    Proc,
+    Procedure,
+    Oper,
+    Operator,
+    Namespace,
+    Role,
+    Collation,
+    Config,
+    Dictionary,
+}
+
+/// The fields of a composite type; `oid` is 2249 (`record`) for an anonymous one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct RecordType {
+    pub oid: u32,
+    pub name: Option<String>,
+    pub fields: Vec<(String, ColType)>,
+}
+
+/// An enumeration: labels in their order. A value is the label's index.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct EnumType {
+    pub oid: u32,
+    pub array_oid: u32,
+    pub name: String,
+    pub labels: Vec<String>,
+}
+
+/// `(SqlType, pg_type name, oid, array oid, SQL display name)` of the simple built-in types.
+const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
+    (SqlType::Bool, "bool", 16, 1000, "boolean"),
+    (SqlType::Bytea, "bytea", 17, 1001, "bytea"),
+    (SqlType::Char, "char", 18, 1002, "\"char\""),
+    (SqlType::Name, "name", 19, 1003, "name"),
+    (SqlType::Int8, "int8", 20, 1016, "bigint"),
+    (SqlType::Int2, "int2", 21, 1005, "smallint"),
+    (SqlType::Int2Vector, "int2vector", 22, 1006, "int2vector"),
+    (SqlType::Int4, "int4", 23, 1007, "integer"),
+    (SqlType::Reg(RegKind::Proc), "regproc", 24, 1008, "regproc"),
+    (SqlType::Text, "text", 25, 1009, "text"),
+    (SqlType::Oid, "oid", 26, 1028, "oid"),
+    (SqlType::Xid, "xid", 28, 1011, "xid"),
+    (SqlType::OidVector, "oidvector", 30, 1013, "oidvector"),
+    (SqlType::Json, "json", 114, 199, "json"),
+    (SqlType::Cidr, "cidr", 650, 651, "cidr"),
+    (SqlType::Float4, "float4", 700, 1021, "real"),
+    (SqlType::Float8, "float8", 701, 1022, "double precision"),
+    (SqlType::Unknown, "unknown", 705, 0, "unknown"),
+    (SqlType::Inet, "inet", 869, 1041, "inet"),
+    (SqlType::Bpchar, "bpchar", 1042, 1014, "character"),
+    (SqlType::Varchar, "varchar", 1043, 1015, "character varying"),
+    (SqlType::Date, "date", 1082, 1182, "date"),
+    (SqlType::Time, "time", 1083, 1183, "time without time zone"),
+    (SqlType::Timestamp, "timestamp", 1114, 1115, "timestamp without time zone"),
+    (SqlType::TimestampTz, "timestamptz", 1184, 1185, "timestamp with time zone"),
+    (SqlType::Interval, "interval", 1186, 1187, "interval"),
+    (SqlType::TimeTz, "timetz", 1266, 1270, "time with time zone"),
+    (SqlType::Numeric, "numeric", 1700, 1231, "numeric"),
+    (SqlType::Reg(RegKind::Procedure), "regprocedure", 2202, 2207, "regprocedure"),
+    (SqlType::Reg(RegKind::Oper), "regoper", 2203, 2208, "regoper"),
+    (SqlType::Reg(RegKind::Operator), "regoperator", 2204, 2209, "regoperator"),
+    (SqlType::Reg(RegKind::Class), "regclass", 2205, 2210, "regclass"),
+    (SqlType::Reg(RegKind::Type), "regtype", 2206, 2211, "regtype"),
+    (SqlType::Void, "void", 2278, 0, "void"),
+    (SqlType::Uuid, "uuid", 2950, 2951, "uuid"),
+    (SqlType::Reg(RegKind::Config), "regconfig", 3734, 3735, "regconfig"),
+    (SqlType::Reg(RegKind::Dictionary), "regdictionary", 3769, 3770, "regdictionary"),
+    (SqlType::Jsonb, "jsonb", 3802, 3807, "jsonb"),
+    (SqlType::JsonPath, "jsonpath", 4072, 4073, "jsonpath"),
+    (SqlType::Reg(RegKind::Namespace), "regnamespace", 4089, 4090, "regnamespace"),
+    (SqlType::Reg(RegKind::Role), "regrole", 4096, 4097, "regrole"),
+    (SqlType::Reg(RegKind::Collation), "regcollation", 4191, 4192, "regcollation"),
+    // Not Postgres's: the numbers of the Materialize dialect.
+    (SqlType::UInt2, "uint2", 16460, 16461, "uint2"),
+    (SqlType::UInt4, "uint4", 16462, 16463, "uint4"),
+    (SqlType::UInt8, "uint8", 16464, 16465, "uint8"),
+];
+
+/// `(element, name, range oid, range array oid, multirange name, multirange oid, multirange array oid)`.
+const RANGES: &[(SqlType, &str, u32, u32, &str, u32, u32)] = &[
+    (SqlType::Int4, "int4range", 3904, 3905, "int4multirange", 4451, 6150),
+    (SqlType::Numeric, "numrange", 3906, 3907, "nummultirange", 4532, 6151),
+    (SqlType::Timestamp, "tsrange", 3908, 3909, "tsmultirange", 4533, 6152),
+    (SqlType::TimestampTz, "tstzrange", 3910, 3911, "tstzmultirange", 4534, 6153),
+    (SqlType::Date, "daterange", 3912, 3913, "datemultirange", 4535, 6155),
+    (SqlType::Int8, "int8range", 3926, 3927, "int8multirange", 4536, 6157),
+];
+
+pub const RECORD_OID: u32 = 2249;
+pub const RECORD_ARRAY_OID: u32 = 2287;
+const LIST_OID: u32 = 16454;
+const MAP_OID: u32 = 16455;
+
+impl SqlType {
+    /// Postgres's type OID.
+    pub fn oid(&self) -> u32 {
+        match self {
+            SqlType::Array(e) => e.array_oid(),
+            SqlType::Range(e) => RANGES.iter().find(|r| r.0 == **e).map_or(0, |r| r.2),
+            SqlType::Multirange(e) => RANGES.iter().find(|r| r.0 == **e).map_or(0, |r| r.5),
+            SqlType::Record(r) => r.oid,
+            SqlType::Enum(e) => e.oid,
+            SqlType::List(_) => LIST_OID,
+            SqlType::Map(_) => MAP_OID,
+            simple => SIMPLE.iter().find(|s| s.0 == *simple).map_or(0, |s| s.2),
+        }
+    }
+
+    /// The OID of the array type over this type; 0 if there is none.
+    pub fn array_oid(&self) -> u32 {
+        match self {
+            SqlType::Range(e) => RANGES.iter().find(|r| r.0 == **e).map_or(0, |r| r.3),
+            SqlType::Multirange(e) => RANGES.iter().find(|r| r.0 == **e).map_or(0, |r| r.6),
+            SqlType::Record(_) => RECORD_ARRAY_OID,
+            SqlType::Enum(e) => e.array_oid,
+            SqlType::Array(_) => self.oid(),
+            simple => SIMPLE.iter().find(|s| s.0 == *simple).map_or(0, |s| s.3),
+        }
+    }
+
+    /// The built-in type with this OID; enums and composites live in the catalog.
+    pub fn from_oid(oid: u32) -> Option<SqlType> {
+        if oid == 0 {
+            return None;
+        }
+        if oid == RECORD_OID {
+            return Some(SqlType::Record(Arc::new(RecordType { oid, name: None, fields: Vec::new() })));
+        }
+        for (t, _, o, a, _) in SIMPLE {
+            if *o == oid {
+                return Some(t.clone());
+            }
+            if *a == oid {
+                return Some(SqlType::Array(Box::new(t.clone())));
+            }
+        }
+        for (t, _, o, a, _, m, ma) in RANGES {
+            let (range, multi) = (SqlType::Range(Box::new(t.clone())), SqlType::Multirange(Box::new(t.clone())));
+            let hit = match oid {
+                x if x == *o => range,
+                x if x == *a => SqlType::Array(Box::new(range)),
+                x if x == *m => multi,
+                x if x == *ma => SqlType::Array(Box::new(multi)),
+                _ => continue,
+            };
+            return Some(hit);
+        }
+        None
+    }
+
+    /// The built-in type with this `pg_type.typname` (`int4`, `_int4`, `numrange`).
+    pub fn from_pg_name(name: &str) -> Option<SqlType> {
+        if let Some(elem) = name.strip_prefix('_') {
+            return SqlType::from_pg_name(elem).map(|e| SqlType::Array(Box::new(e)));
+        }
+        if name == "record" {
+            return SqlType::from_oid(RECORD_OID);
+        }
+        if let Some(s) = SIMPLE.iter().find(|s| s.1 == name) {
+            return Some(s.0.clone());
+        }
+        RANGES.iter().find_map(|r| match name {
+            n if n == r.1 => Some(SqlType::Range(Box::new(r.0.clone()))),
+            n if n == r.4 => Some(SqlType::Multirange(Box::new(r.0.clone()))),
+            _ => None,
+        })
+    }
+
+    /// `pg_type.typname`.
+    pub fn pg_name(&self) -> String {
+        match self {
+            SqlType::Array(e) => format!("_{}", e.pg_name()),
+            SqlType::Range(e) => RANGES.iter().find(|r| r.0 == **e).map_or_else(|| "anyrange".into(), |r| r.1.into()),
+            SqlType::Multirange(e) => RANGES.iter().find(|r| r.0 == **e).map_or_else(|| "anymultirange".into(), |r| r.4.into()),
+            SqlType::Record(r) => r.name.clone().unwrap_or_else(|| "record".into()),
+            SqlType::Enum(e) => e.name.clone(),
+            SqlType::List(_) => "list".into(),
+            SqlType::Map(_) => "map".into(),
+            simple => SIMPLE.iter().find(|s| s.0 == *simple).map_or_else(|| "unknown".into(), |s| s.1.into()),
+        }
+    }
+
+    /// The type's name as `format_type(oid, NULL)` prints it: `integer`, `text[]`.
+    pub fn sql_name(&self) -> String {
+        match self {
+            SqlType::Array(e) => format!("{}[]", e.sql_name()),
+            SqlType::List(e) => format!("{} list", e.sql_name()),
+            SqlType::Map(e) => format!("map[text=>{}]", e.sql_name()),
+            SqlType::Range(_) | SqlType::Multirange(_) | SqlType::Record(_) | SqlType::Enum(_) => self.pg_name(),
+            simple => SIMPLE.iter().find(|s| s.0 == *simple).map_or_else(|| "unknown".into(), |s| s.4.into()),
+        }
+    }
+
+    /// `pg_type.typlen`: bytes of a fixed-length type, -1 for a varlena.
+    pub fn typlen(&self) -> i16 {
+        match self {
+            SqlType::Bool | SqlType::Char => 1,
+            SqlType::Int2 | SqlType::UInt2 => 2,
+            SqlType::Int4
+            | SqlType::UInt4
+            | SqlType::Float4
+            | SqlType::Date
+            | SqlType::Oid
+            | SqlType::Xid
+            | SqlType::Reg(_)
+            | SqlType::Enum(_)
+            | SqlType::Void => 4,
+            SqlType::Int8 | SqlType::UInt8 | SqlType::Float8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => 8,
+            SqlType::TimeTz => 12,
+            SqlType::Interval | SqlType::Uuid => 16,
+            SqlType::Name => 64,
+            SqlType::Unknown => -2,
+            _ => -1,
+        }
+    }
+
+    /// Whether values that are equal can print differently (1.0 and 1.00): such a column's key bytes do not give its value back.
+    pub fn equal_is_not_identical(&self) -> bool {
+        match self {
+            SqlType::Float4 | SqlType::Float8 | SqlType::Numeric | SqlType::Bpchar | SqlType::Interval | SqlType::Jsonb => true,
+            SqlType::Array(e) | SqlType::Range(e) | SqlType::Multirange(e) | SqlType::List(e) | SqlType::Map(e) => e.equal_is_not_identical(),
+            SqlType::Record(r) => r.fields.is_empty() || r.fields.iter().any(|f| f.1.ty.equal_is_not_identical()),
+            _ => false,
+        }
+    }
+
+    pub fn is_string(&self) -> bool {
+        matches!(self, SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Name | SqlType::Char | SqlType::Unknown)
+    }
+
+    pub fn array_of(self) -> SqlType {
+        SqlType::Array(Box::new(self))
+    }
+
+    /// A column of this type that may be NULL, without modifier.
+    pub fn nullable(self) -> ColType {
+        ColType { ty: self, typmod: -1, nullable: true }
+    }
+
+    /// A column of this type that is never NULL, without modifier.
+    pub fn not_null(self) -> ColType {
+        ColType { ty: self, typmod: -1, nullable: false }
+    }
+}
+
+impl fmt::Display for SqlType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sql_name())
+    }
+}
+
+/// The type of a column or expression: type, Postgres's modifier (-1: none), and whether NULL can occur.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ColType {
+    pub ty: SqlType,
+    pub typmod: i32,
+    pub nullable: bool,
+}
+
+impl ColType {
+    pub fn with_typmod(mut self, typmod: i32) -> ColType {
+        self.typmod = typmod;
+        self
+    }
+    pub fn with_nullable(mut self, nullable: bool) -> ColType {
+        self.nullable = nullable;
+        self
+    }
+}
+
+/// Column names and types of a relation, with the sets of columns known to be unique.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RelDesc {
+    pub names: Vec<String>,
+    pub types: Vec<ColType>,
+    /// Each entry is a set of column positions no two rows agree on.
+    pub keys: Vec<Vec<usize>>,
+}
+
+impl RelDesc {
+    pub fn arity(&self) -> usize {
+        self.types.len()
+    }
+}
