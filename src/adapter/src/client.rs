@@ -31,7 +31,23 @@ pub enum TransactionStatus {
     Failed,
 }
 
+/// What `server` starts the system with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub data_dir: std::path::PathBuf,
+    /// Dataflow worker threads, at least 1.
+    pub workers: usize,
+}
+
 impl Client {
+    /// Opens the data directory, recovers, starts the coordinator and the workers. Returns when statements are served.
+    /// Errors: the directory is locked, damaged, or of an unknown version.
+    pub async fn start(config: Config) -> Result<Client, SqlError> {
+        let _ = config;
+        Err(SqlError::internal("the coordinator is not part of this build"))
+    }
+    /// Ends the workers and the committer in order; what was acknowledged is durable already. Sessions get 57P01.
+    pub async fn shutdown(&self) {}
     /// Opens a session. Errors: unknown database (3D000), bad startup parameter.
     pub fn open_session(&self, startup: Startup) -> Result<Session, SqlError> {
         let _ = startup;
