@@ -9,8 +9,11 @@
 
 /// All bytes go through this.
 pub mod disk;
+/// Named places at which a test may end the process.
+pub mod kill;
 /// The store that the committer owns.
 pub mod store;
 
 pub use disk::Disk;
-pub use store::{Store, StoreOptions, Tick};
+pub use kill::kill_point;
+pub use store::{Snapshot, StagedUnit, Store, StoreHandle, StoreOptions, StoreStats, Tick};
