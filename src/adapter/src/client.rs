@@ -141,6 +141,13 @@ impl Session {
         let _ = (prepared, params);
         unimplemented!()
     }
+    /// An error arose outside [`Session::execute`] (a parameter that does not decode, a row stream, the protocol): the open
+    /// transaction, explicit or implicit, is failed.
+    pub fn fail(&mut self) {}
+    /// How long the session may idle in its present state before it is ended with 25P03 or 57P05: `None` is for ever.
+    pub fn idle_timeout(&self) -> Option<std::time::Duration> {
+        None
+    }
     /// Ends the implicit transaction, if there is one: commits it, or rolls back if it failed.
     pub async fn sync(&mut self) -> Result<(), SqlError> {
         unimplemented!()
@@ -162,6 +169,8 @@ pub enum Response {
         columns: usize,
         binary: bool,
         data: ByteStream,
+        /// Rows put into `data` so far: the count in the tag `COPY n`.
+        rows: Arc<std::sync::atomic::AtomicU64>,
     },
     CopyIn {
         columns: usize,
