@@ -15,7 +15,7 @@ pub mod mir;
 
 pub use lir::{DataflowDesc, Export, Import, Lir, LirKind, PeekPlan};
 pub use mfp::Mfp;
-pub use mir::{Id, LocalId, Mir};
+pub use mir::{Equivalence, Id, LocalId, Mir};
 
 use expr::ColumnOrder;
 

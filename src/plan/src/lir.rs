@@ -87,7 +87,9 @@ pub struct JoinStage {
     pub stream_key: Vec<Scalar>,
     /// Key of the looked-up input, over its columns. An import that has an arrangement with exactly this key is used as it is.
     pub lookup_key: Vec<Scalar>,
-    /// Applied to (columns so far ++ lookup columns). NULL keys never match.
+    /// For each key expression, whether NULL matches NULL. Where false, rows with a NULL there match nothing.
+    pub null_safe: Vec<bool>,
+    /// Applied to (columns so far ++ lookup columns).
     pub mfp: Mfp,
 }
 

@@ -59,11 +59,11 @@ pub enum Mir {
         input: Box<Mir>,
         func: TableFunc,
     },
-    /// All combinations of the inputs' rows on which, in every class of `equivalences`, all expressions are equal and
-    /// none is NULL. Expressions are over the concatenation of the inputs' columns.
+    /// All combinations of the inputs' rows on which every class of `equivalences` holds. Expressions are over the
+    /// concatenation of the inputs' columns. No two columns of a class need be of one input; types within a class are the same.
     Join {
         inputs: Vec<Mir>,
-        equivalences: Vec<Vec<Scalar>>,
+        equivalences: Vec<Equivalence>,
     },
     /// One row a group of equal keys (NULLs are equal here): keys, then aggregates. Without a key: a group only if there are input rows
     /// (`sql` adds the row of the empty input). Without aggregates: DISTINCT.
@@ -101,6 +101,23 @@ pub enum Mir {
     Union {
         inputs: Vec<Mir>,
     },
+}
+
+/// Expressions that are equal on every row of a join, in the sense of SQL's `=` (one class of key bytes).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Equivalence {
+    pub exprs: Vec<Scalar>,
+    /// Whether NULLs are equal to each other here, as in IS NOT DISTINCT FROM. Otherwise a NULL equals nothing.
+    pub null_safe: bool,
+}
+
+impl Equivalence {
+    pub fn new(exprs: Vec<Scalar>) -> Equivalence {
+        Equivalence { exprs, null_safe: false }
+    }
+    pub fn null_safe(exprs: Vec<Scalar>) -> Equivalence {
+        Equivalence { exprs, null_safe: true }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
