@@ -10,7 +10,7 @@
 //! | text, varchar, char(n), name, "char", json, jsonpath, unknown | Utf8 |
 //! | all others | Binary, the bytes of [`encode_value`] |
 //!
-//! Not here: key bytes (`row`).
+//! Not here: key bytes (`row`), the bytes in Binary columns (`value_bytes`).
 
 use crate::types::SqlType;
 use crate::value::Value;
@@ -20,6 +20,8 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use std::sync::Arc;
+
+pub use crate::value_bytes::{decode_numeric, decode_value, encode_numeric, encode_value};
 
 /// The Arrow type that holds `ty`.
 pub fn physical(ty: &SqlType) -> DataType {
@@ -170,17 +172,4 @@ pub fn repeat(value: &Value, ty: &SqlType, len: usize) -> ArrayRef {
         b.push(value);
     }
     b.finish()
-}
-
-/// Appends the bytes that a Binary column holds for `value`: compact, exact (display form included), not ordered.
-/// Strings, numbers and the like inside arrays and records have a length in front.
-pub fn encode_value(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
-    let _ = (value, ty, out);
-    unimplemented!("repr::column::encode_value")
-}
-
-/// The value that [`encode_value`] wrote for a value of type `ty`.
-pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
-    let _ = (ty, bytes);
-    unimplemented!("repr::column::decode_value")
 }

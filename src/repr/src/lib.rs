@@ -12,6 +12,8 @@
 pub mod batch;
 /// Binary input and output of each type, as Postgres's wire protocol writes it.
 pub mod binary;
+/// The canonical bytes of one value, and the suffix they leave out.
+pub mod canonical;
 /// Columns: the physical (Arrow) form of each type.
 pub mod column;
 /// Intervals, and the calendar that dates and timestamps use.
@@ -32,6 +34,8 @@ pub mod text;
 pub mod types;
 /// One SQL value.
 pub mod value;
+/// What Binary columns hold for a value.
+pub mod value_bytes;
 
 pub use batch::{Batch, Col, Deltas};
 pub use column::ColumnBuilder;
