@@ -1,0 +1,1 @@
+"""Servers that the tests start, stop, kill and restart: Riverdelta, PostgreSQL, Kafka."""
