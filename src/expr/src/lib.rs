@@ -29,7 +29,7 @@ pub mod window;
 
 pub use agg::{AggDef, Aggregate};
 pub use ctx::{CatalogView, EvalCtx};
-pub use eval::{eval, eval_const, Evaluated};
+pub use eval::{call_values, eval, eval_const, eval_row, Evaluated};
 pub use func::FuncDef;
 pub use scalar::{ColumnOrder, Scalar};
 pub use table::{TableFunc, TableFuncDef};

@@ -1,11 +1,60 @@
 //! Function entries and their lifting over columns.
 //!
-//! A function is written once, as a plain Rust function on native values, beside its Postgres signature; `lift`
-//! turns it into a kernel over Arrow columns that handles NULLs (strict functions) and gathers errors per row.
+//! A function is written once, as a plain Rust function on native values; [`lift`] turns it into a kernel over Arrow columns
+//! that handles NULLs (strict functions) and gathers errors per row.
+//!
+//! ```text
+//!   file's FUNCS: &[Entry]     Entry { names, fallible, kernel }
+//!     names: the C names of pg_proc.prosrc ("int4pl": all rows of pg_proc that share it), or a decimal pg_proc OID ("879": for
+//!            functions that Postgres writes in SQL)
+//!   + catalog (name, strictness, volatility)  ──►  FuncDef by OID, built on first use
+//! ```
+//!
+//! How to write entries: see [`lift`] (macros `f1!`, `f2!`, ..., `val!`, `vals!`).
+//!
+//! # Our own entries (`internal(name)`, oid 0)
+//!
+//! Argument conventions; `op` is a literal of type oid holding the pg_proc OID of the operator's or cast's function. Where an entry takes
+//! `op`, use [`internal_with`], which picks the infallible twin if the inner function cannot fail.
+//!
+//! | name | arguments | result |
+//! |---|---|---|
+//! | `cast_io` | `(x)` | `x` through its text form to the call's type (text to anything, anything to anything); typmod of the call's type is not applied |
+//! | `cast_to_text` | `(x)` | the text form of `x`, any string type; cannot fail |
+//! | `relabel` | `(x)` | the same value as another type (`pg_cast` method `b`; int4 to oid; record to record; enum value kept) |
+//! | `cast_array` | `(op, array)` or `(op, array, typmod int4, explicit bool)` | each element through the cast function `op`; 0: through text; 1: relabel |
+//! | `array_construct` | `(e1, .., en)` | `ARRAY[..]`; if the arguments have the call's own array type, an array of one more dimension |
+//! | `row_construct` | `(f1, .., fn)` | a record |
+//! | `field_select` | `(record, i int4 literal)` | field `i`, from 0 |
+//! | `array_subscript` | `(array, i1 int4, .., in)` | an element, NULL outside |
+//! | `array_slice` | `(array, mask int4 literal, lo1, hi1, .., lon, hin)` | bit `2k` of the mask: bound `lo(k+1)` was omitted, bit `2k+1`: `hi(k+1)`; a plain subscript `i` among slices is `1:i` |
+//! | `jsonb_subscript` | `(jsonb, s1, .., sn)` | each subscript text or int4 |
+//! | `any_op`, `all_op` | `(op, x, array)` | `x op ANY (array)` |
+//! | `is_distinct`, `is_not_distinct` | `(op, a, b)` | `op` is the `=` of the types of `a` and `b` |
+//! | `nullif` | `(op, a, b)` | `a` unless `a op b` is true |
+//! | `greatest`, `least` | `(x1, .., xn)` | all of one type, NULLs ignored |
+//! | `is_true`, `is_not_true`, `is_false`, `is_not_false` | `(bool)` | never NULL (IS UNKNOWN is `IsNull`) |
+//! | `single_row_guard` | `(count int8)` | true, or 21000 if `count` > 1: "more than one row returned by a subquery used as an expression" |
+//! | `limit_guard`, `offset_guard` | `(n int8)` | `n`, or 2201W / 2201X if it is negative |
+//! | `current_date`, `current_time`, `current_timestamp`, `localtime`, `localtimestamp` | `()` or `(precision int4 literal)` | |
+//! | `record_is_null`, `record_is_not_null` | `(record)` | `IS NULL` / `IS NOT NULL` on a row value: all fields are, resp. none is |
 
+use crate::catalog;
 use crate::ctx::EvalCtx;
 use arrow_array::ArrayRef;
 use repr::{ColType, SqlError};
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// Arithmetic and comparison of integers and floats, and bit operations.
+pub mod arith;
+/// Comparison of every type.
+pub mod cmp;
+/// Floating-point arithmetic and mathematics.
+pub mod float;
+/// The lifting of plain functions over columns.
+#[macro_use]
+pub mod lift;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Volatility {
@@ -28,6 +77,8 @@ pub struct FuncDef {
 }
 
 /// Evaluates a function over `len` rows: one column in, one out. A row that fails is NULL in the result and noted in `errors`.
+///
+/// An argument column has `len` rows, or one row that stands for all (literals). The result has `len` rows.
 pub type Kernel = fn(&mut CallArgs<'_>) -> ArrayRef;
 
 /// A kernel's arguments.
@@ -38,6 +89,16 @@ pub struct CallArgs<'a> {
     pub len: usize,
     pub ctx: &'a EvalCtx,
     pub errors: &'a mut Vec<(u32, SqlError)>,
+}
+
+/// One line of a file's function table. Strictness, volatility and name come from the catalog.
+pub struct Entry {
+    /// C names (`pg_proc.prosrc`) or decimal OIDs.
+    pub names: &'static [&'static str],
+    pub fallible: bool,
+    /// Whether the kernel returns NULL for NULL arguments by itself; checked against the catalog by a test.
+    pub strict: bool,
+    pub kernel: Kernel,
 }
 
 impl std::fmt::Debug for FuncDef {
@@ -52,14 +113,123 @@ impl PartialEq for FuncDef {
     }
 }
 
+/// The files' tables.
+const TABLES: &[&[Entry]] = &[
+    arith::INT2,
+    arith::INT4,
+    arith::INT8,
+    arith::UINT2,
+    arith::UINT4,
+    arith::UINT8,
+    arith::INT24,
+    arith::INT42,
+    arith::INT28,
+    arith::INT82,
+    arith::INT48,
+    arith::INT84,
+    arith::FUNCS,
+    float::FUNCS,
+    cmp::BOOL,
+    cmp::INT2,
+    cmp::INT4,
+    cmp::INT8,
+    cmp::OID,
+    cmp::INT24,
+    cmp::INT42,
+    cmp::INT28,
+    cmp::INT82,
+    cmp::INT48,
+    cmp::INT84,
+    cmp::FLOAT4,
+    cmp::FLOAT8,
+    cmp::FLOAT48,
+    cmp::FLOAT84,
+    cmp::UINT2,
+    cmp::UINT8,
+    cmp::TEXT,
+    cmp::BPCHAR,
+    cmp::BYTEA,
+    cmp::ANY,
+    cmp::RECORD,
+    cmp::FUNCS,
+];
+
+/// The files' tables of our own entries.
+const INTERNAL: &[&[FuncDef]] = &[];
+
 /// The function with this pg_proc OID, if it is implemented.
 pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {
-    let _ = oid;
-    None
+    registry().by_oid.get(&oid)
 }
 
 /// One of our own entries (oid 0) by name.
 pub fn internal(name: &str) -> Option<&'static FuncDef> {
-    let _ = name;
-    None
+    registry().internal.get(name).copied()
+}
+
+/// The entry `name` whose first argument is the OID of `inner`: the infallible twin (`name_total`) if `inner` cannot fail.
+pub fn internal_with(name: &str, inner: &FuncDef) -> Option<&'static FuncDef> {
+    if !inner.fallible {
+        if let Some(total) = internal(&format!("{name}_total")) {
+            return Some(total);
+        }
+    }
+    internal(name)
+}
+
+/// All functions with a pg_proc OID that are implemented.
+pub fn implemented() -> impl Iterator<Item = &'static FuncDef> {
+    registry().by_oid.values()
+}
+
+struct Registry {
+    by_oid: HashMap<u32, FuncDef>,
+    internal: HashMap<&'static str, &'static FuncDef>,
+}
+
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        let mut by_src: HashMap<&str, &Entry> = HashMap::new();
+        for e in TABLES.iter().flat_map(|t| t.iter()) {
+            for n in e.names {
+                by_src.insert(n, e);
+            }
+        }
+        let mut by_oid = HashMap::new();
+        for p in catalog::procs() {
+            if p.kind != catalog::ProcKind::Function || p.returns_set {
+                continue;
+            }
+            let entry = by_src.get(p.oid.to_string().as_str()).or_else(|| by_src.get(p.src));
+            if let Some(e) = entry {
+                let volatility = match p.volatility {
+                    'i' => Volatility::Immutable,
+                    's' => Volatility::Stable,
+                    _ => Volatility::Volatile,
+                };
+                by_oid.insert(p.oid, FuncDef { name: p.name, oid: p.oid, strict: p.strict, volatility, fallible: e.fallible, kernel: e.kernel });
+            }
+        }
+        Registry { by_oid, internal: INTERNAL.iter().flat_map(|t| t.iter()).map(|f| (f.name, f)).collect() }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name that no row of pg_proc has would never be called; a strictness unlike the catalog's would mishandle NULL.
+    #[test]
+    fn entries_agree_with_the_catalog() {
+        for e in TABLES.iter().flat_map(|t| t.iter()) {
+            for n in e.names {
+                let rows: Vec<_> = catalog::procs().iter().filter(|p| p.src == *n || p.oid.to_string() == *n).collect();
+                assert!(!rows.is_empty(), "{n} is not in pg_proc");
+                for p in rows {
+                    assert_eq!(p.strict, e.strict, "strictness of {n} ({})", p.oid);
+                }
+            }
+        }
+    }
 }
