@@ -6,6 +6,8 @@
 //!
 //! Not here: any logic beyond types and walking.
 
+/// Equality of key bytes.
+pub mod equality;
 /// Physical plans: one node, one operator.
 pub mod lir;
 /// Fused map, filter and project, with temporal bounds.

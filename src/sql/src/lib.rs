@@ -9,4 +9,8 @@
 /// Relational expressions with correlation: subqueries inside scalars, references to outer rows.
 pub mod hir;
 
+/// HIR to MIR: decorrelation.
+pub mod lower;
+
 pub use hir::{ColumnRef, Hir, HirScalar};
+pub use lower::lower;
