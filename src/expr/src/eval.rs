@@ -210,9 +210,6 @@ impl Eval<'_> {
                 column = expand(column, batch.len);
             }
         }
-        if failed.is_empty() {
-            return Evaluated { column, errors };
-        }
         self.after(merge_errors(failed, errors), column, batch.len)
     }
 

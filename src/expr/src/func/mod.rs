@@ -50,6 +50,8 @@ use std::sync::OnceLock;
 pub mod arith;
 /// Comparison of every type.
 pub mod cmp;
+/// Constructors, accessors, quantified comparison, guards: our own entries.
+pub mod construct;
 /// Floating-point arithmetic and mathematics.
 pub mod float;
 /// The lifting of plain functions over columns.
@@ -155,7 +157,7 @@ const TABLES: &[&[Entry]] = &[
 ];
 
 /// The files' tables of our own entries.
-const INTERNAL: &[&[FuncDef]] = &[];
+const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL];
 
 /// The function with this pg_proc OID, if it is implemented.
 pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {
