@@ -5,7 +5,7 @@
 //! differently (numeric 1.0 and 1.00), so one may stand for the other in output only if the type says so.
 
 use expr::{FuncDef, Scalar};
-use repr::{ColType, SqlType};
+use repr::{ColType, SqlError, SqlType};
 
 /// pg_proc names of the `=` operators of btree classes whose two sides have one type.
 const EQUALITY: &[&str] = &[
@@ -72,4 +72,53 @@ pub fn equal_is_identical(ty: &SqlType) -> bool {
         Record(r) => r.fields.iter().all(|(_, t)| equal_is_identical(&t.ty)),
         _ => true,
     }
+}
+
+/// `a = b` for two expressions of type `ty`; with `null_safe`, true also where both are NULL.
+pub fn equality(a: Scalar, b: Scalar, ty: &SqlType, null_safe: bool) -> Result<Scalar, SqlError> {
+    use SqlType::*;
+    let oid = match ty {
+        Bool => 60,
+        Int2 => 63,
+        Int4 => 65,
+        Int8 => 467,
+        Float4 => 287,
+        Float8 => 293,
+        Numeric => 1718,
+        Text | Varchar => 67,
+        Bpchar => 1048,
+        Char => 61,
+        Name => 62,
+        Bytea => 1948,
+        Date => 1086,
+        Time => 1145,
+        TimeTz => 1352,
+        Timestamp => 2052,
+        TimestampTz => 1152,
+        Interval => 1162,
+        Uuid => 2956,
+        Jsonb => 4043,
+        Oid | Reg(_) => 184,
+        Inet | Cidr => 920,
+        Array(_) | Int2Vector => 744,
+        OidVector => 679,
+        Record(_) => 2981,
+        Enum(_) => 3508,
+        Range(_) => 3855,
+        Multirange(_) => 4244,
+        _ => 0,
+    };
+    let func = match ty {
+        UInt2 => expr::func::internal("uint2eq"),
+        UInt4 => expr::func::internal("uint4eq"),
+        UInt8 => expr::func::internal("uint8eq"),
+        _ => expr::func::by_oid(oid),
+    };
+    let func = func.ok_or_else(|| SqlError::internal(format!("no equality of type {ty:?}")))?;
+    let equal = Scalar::Call { func, args: vec![a.clone(), b.clone()], ty: Bool.nullable() };
+    if !null_safe {
+        return Ok(equal);
+    }
+    let both_null = Scalar::And(vec![Scalar::IsNull(Box::new(a)), Scalar::IsNull(Box::new(b))]);
+    Ok(Scalar::Coalesce(vec![equal, both_null], Bool.not_null()))
 }

@@ -1,6 +1,7 @@
 //! Fused map, filter and project, with temporal bounds.
 
 use expr::Scalar;
+use repr::ColType;
 
 /// Row by row: `maps` append columns (each sees the earlier ones), rows must satisfy all `predicates`, `project` picks the output.
 ///
@@ -28,6 +29,15 @@ impl Mfp {
     }
     pub fn is_temporal(&self) -> bool {
         !self.lower.is_empty() || !self.upper.is_empty()
+    }
+    /// The types of the output, given those of the input.
+    pub fn output_types(&self, input: &[ColType]) -> Vec<ColType> {
+        let mut all = input.to_vec();
+        for m in &self.maps {
+            let t = m.typ(&all);
+            all.push(t);
+        }
+        self.project.iter().map(|c| all[*c].clone()).collect()
     }
     pub fn output_arity(&self) -> usize {
         self.project.len()

@@ -1,0 +1,277 @@
+//! Linear joins: which input starts, in which order the others are looked up, by which keys.
+//!
+//! ```text
+//!   classes {a.x, b.x}  {b.y, c.y}          start a;  stage b by a.x = b.x;  stage c by b.y = c.y
+//! ```
+//!
+//! A class becomes a key of every stage at which one of its expressions belongs to the new input alone and another is
+//! computable from the rows so far. Expressions over several inputs become residual equalities. Conditions of the chain
+//! above are applied at the first stage that has their columns, and columns are dropped when nothing reads them any more.
+
+use super::Planner;
+use crate::chain::Chain;
+use crate::keys::unique_keys;
+use expr::Scalar;
+use plan::lir::JoinStage;
+use plan::{equality, Equivalence, Id, Lir, LirKind, Mir};
+use repr::{ColType, GlobalId, SqlError};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// An input as the planner sees it. Columns are those of all inputs side by side.
+struct Side {
+    columns: Range<usize>,
+    unique: Vec<Vec<usize>>,
+    object: Option<GlobalId>,
+    /// For a bare catalog relation: its arrangements.
+    indexes: Vec<(GlobalId, Vec<Scalar>)>,
+}
+
+/// One key expression of a stage.
+#[derive(Clone)]
+struct KeyPart {
+    stream: Scalar,
+    lookup: Scalar,
+    null_safe: bool,
+}
+
+/// How far the classes are established.
+struct Progress<'a> {
+    classes: &'a [Equivalence],
+    /// For each class the expressions known to be equal to each other on the rows so far.
+    equal: Vec<BTreeSet<usize>>,
+}
+
+impl<'a> Progress<'a> {
+    fn new(classes: &'a [Equivalence], start: &Range<usize>) -> Progress<'a> {
+        let first = |e: &Equivalence| e.exprs.iter().position(|x| within(x, |c| start.contains(&c)));
+        Progress { classes, equal: classes.iter().map(|e| first(e).into_iter().collect()).collect() }
+    }
+
+    /// Adds the input `side` to rows with the columns `bound`: the keys of the stage, and equalities to be checked beside them.
+    fn add(&mut self, bound: &BTreeSet<usize>, side: &Range<usize>, types: &[ColType]) -> Result<(Vec<KeyPart>, Vec<Scalar>), SqlError> {
+        let (mut keys, mut checks) = (Vec::new(), Vec::new());
+        for (class, equal) in self.classes.iter().zip(&mut self.equal) {
+            let old = equal.first().map(|i| &class.exprs[*i]);
+            let mut representative = old;
+            for (i, x) in class.exprs.iter().enumerate() {
+                if equal.contains(&i) || !within(x, |c| bound.contains(&c) || side.contains(&c)) {
+                    continue;
+                }
+                match (old, representative) {
+                    (Some(stream), _) if !x.support().is_empty() && within(x, |c| side.contains(&c)) => {
+                        keys.push(KeyPart { stream: stream.clone(), lookup: x.clone(), null_safe: class.null_safe });
+                    }
+                    (_, Some(r)) => checks.push(equality::equality(r.clone(), x.clone(), &x.typ(types).ty, class.null_safe)?),
+                    (_, None) => representative = Some(x),
+                }
+                equal.insert(i);
+            }
+        }
+        Ok((keys, checks))
+    }
+
+    /// Columns that classes will still ask for.
+    fn needed(&self) -> BTreeSet<usize> {
+        let mut columns = BTreeSet::new();
+        for (class, equal) in self.classes.iter().zip(&self.equal) {
+            if equal.len() == class.exprs.len() {
+                continue;
+            }
+            for (i, x) in class.exprs.iter().enumerate() {
+                if !equal.contains(&i) || equal.first() == Some(&i) {
+                    columns.extend(x.support());
+                }
+            }
+        }
+        columns
+    }
+}
+
+fn within(x: &Scalar, has: impl Fn(usize) -> bool) -> bool {
+    x.support().into_iter().all(has)
+}
+
+impl Planner<'_> {
+    /// Plans a join under `chain`, which is over the concatenated columns.
+    pub(super) fn join(&mut self, inputs: &[Mir], classes: &[Equivalence], mut chain: Chain) -> Result<Lir, SqlError> {
+        let types: Vec<ColType> = inputs.iter().flat_map(Mir::types).collect();
+        if inputs.len() < 2 {
+            return self.lone(inputs, classes, &types, chain);
+        }
+        let sides = self.sides(inputs);
+        let order = order(&sides, classes);
+        let lowered = inputs.iter().map(|i| self.node(i)).collect::<Result<Vec<_>, _>>()?;
+
+        let start = order[0];
+        let mut progress = Progress::new(classes, &sides[start].columns);
+        let mut have: Vec<usize> = sides[start].columns.clone().collect();
+        let mut bound: BTreeSet<usize> = have.iter().copied().collect();
+        let mut stages = Vec::new();
+        // Conditions on the time have a node of their own.
+        let apart = !chain.is_timeless();
+        let mut out_types = Vec::new();
+        for (step, &next) in order.iter().enumerate().skip(1) {
+            let side = &sides[next];
+            let (mut parts, mut checks) = progress.add(&bound, &side.columns, &types)?;
+            self.use_arrangement(side, &mut parts, &mut checks, &types)?;
+            if parts.is_empty() {
+                self.notice_cross(inputs, &sides, &order[..step], next);
+            }
+            let stream = Columns(&have);
+            let stream_key = parts.iter().map(|p| stream.local(&p.stream)).collect();
+            let offset = side.columns.start;
+            let lookup_key = parts.iter().map(|p| permuted(&p.lookup, |c| c - offset)).collect();
+            let null_safe = parts.iter().map(|p| p.null_safe).collect();
+
+            let all: Vec<usize> = have.iter().copied().chain(side.columns.clone()).collect();
+            bound.extend(side.columns.clone());
+            checks.extend(chain.take_predicates(|s| s.is_subset(&bound)));
+            let columns = Columns(&all);
+            let mut here = Chain::new(all.len());
+            here.filter(&checks.iter().map(|p| columns.local(p)).collect::<Vec<_>>());
+            let last = step + 1 == order.len();
+            let mfp = if last && !apart {
+                chain.reinput(all.len(), |c| columns.place(c));
+                here.then(&chain);
+                here.finish()
+            } else {
+                let mut needed = progress.needed();
+                needed.extend(chain.input_support());
+                let kept: Vec<usize> = all.iter().copied().filter(|c| needed.contains(c)).collect();
+                here.project(&kept.iter().map(|c| columns.place(*c)).collect::<Vec<_>>());
+                have = kept;
+                here.finish()
+            };
+            out_types = mfp.output_types(&all.iter().map(|c| types[*c].clone()).collect::<Vec<_>>());
+            stages.push(JoinStage { lookup: next, stream_key, lookup_key, null_safe, mfp });
+        }
+        let join = self.lir(out_types, LirKind::Join { inputs: lowered, start, stages });
+        if !apart {
+            return Ok(join);
+        }
+        let rest = Columns(&have);
+        chain.reinput(have.len(), |c| rest.place(c));
+        self.mfp(join, chain.finish())
+    }
+
+    /// A join of one input is a filter, of none the relation of one empty row.
+    fn lone(&mut self, inputs: &[Mir], classes: &[Equivalence], types: &[ColType], chain: Chain) -> Result<Lir, SqlError> {
+        let mut own = Chain::new(types.len());
+        for class in classes {
+            for x in class.exprs.iter().skip(1) {
+                own.filter(&[equality::equality(class.exprs[0].clone(), x.clone(), &x.typ(types).ty, class.null_safe)?]);
+            }
+        }
+        own.then(&chain);
+        let input = match inputs.first() {
+            Some(input) => self.node(input)?,
+            None => self.node(&Mir::unit())?,
+        };
+        self.mfp(input, own.finish())
+    }
+
+    fn sides(&self, inputs: &[Mir]) -> Vec<Side> {
+        let mut at = 0;
+        let mut sides = Vec::new();
+        for i in inputs {
+            let columns = at..at + i.arity();
+            let unique = unique_keys(i, &self.keys).into_iter().map(|k| k.into_iter().map(|c| c + at).collect()).collect();
+            let object = match i {
+                Mir::Get { id: Id::Global(g), .. } => Some(*g),
+                _ => None,
+            };
+            let shift = |k: &Scalar| permuted(k, |c| c + at);
+            let indexes = object.map_or(vec![], |g| (self.indexes)(g));
+            let indexes = indexes.into_iter().map(|(id, key)| (id, key.iter().map(shift).collect())).collect();
+            at = columns.end;
+            sides.push(Side { columns, unique, object, indexes });
+        }
+        sides
+    }
+
+    /// Puts the key into the order of an arrangement at hand, the longest one that fits. What it leaves out is checked after the look-up.
+    fn use_arrangement(&mut self, side: &Side, parts: &mut Vec<KeyPart>, checks: &mut Vec<Scalar>, types: &[ColType]) -> Result<(), SqlError> {
+        let fits = |key: &[Scalar]| key.iter().map(|k| parts.iter().position(|p| p.lookup == *k)).collect::<Option<Vec<usize>>>();
+        let fitting = side.indexes.iter().filter(|(_, key)| !key.is_empty()).filter_map(|(id, key)| Some((*id, fits(key)?)));
+        let (Some((index, chosen)), Some(object)) = (fitting.max_by_key(|(_, c)| c.len()), side.object) else { return Ok(()) };
+        self.used.insert((object, index));
+        for (i, p) in parts.iter().enumerate() {
+            if !chosen.contains(&i) {
+                checks.push(equality::equality(p.stream.clone(), p.lookup.clone(), &p.lookup.typ(types).ty, p.null_safe)?);
+            }
+        }
+        *parts = chosen.into_iter().map(|i| parts[i].clone()).collect();
+        Ok(())
+    }
+
+    fn notice_cross(&mut self, inputs: &[Mir], sides: &[Side], before: &[usize], next: usize) {
+        let single = |i: &usize| sides[*i].unique.iter().any(Vec::is_empty);
+        if self.ctx.one_off || single(&next) || before.iter().all(single) {
+            return;
+        }
+        let mut left: Vec<String> = before.iter().filter(|i| !single(i)).map(|i| self.names(&inputs[*i])).collect();
+        left.dedup();
+        let right = self.names(&inputs[next]);
+        self.notices.push(format!("cross join of {} with {right}: every change is combined with all rows of the other side", left.join(", ")));
+    }
+}
+
+/// Positions of columns in a row that holds some of them.
+struct Columns<'a>(&'a [usize]);
+
+impl Columns<'_> {
+    fn place(&self, column: usize) -> usize {
+        // A column that was dropped is not asked for: `needed` kept all others.
+        self.0.iter().position(|c| *c == column).unwrap_or(0)
+    }
+    fn local(&self, s: &Scalar) -> Scalar {
+        permuted(s, |c| self.place(c))
+    }
+}
+
+fn permuted(s: &Scalar, place: impl Fn(usize) -> usize) -> Scalar {
+    let mut s = s.clone();
+    s.permute(&place);
+    s
+}
+
+/// How good it is to look an input up next; greater is better.
+type Merit = (bool, bool, bool, usize);
+
+fn merit(side: &Side, classes: &[Equivalence], bound: &BTreeSet<usize>) -> Merit {
+    let mut keys: Vec<&Scalar> = Vec::new();
+    for class in classes {
+        if class.exprs.iter().any(|x| within(x, |c| bound.contains(&c))) {
+            keys.extend(class.exprs.iter().filter(|x| !x.support().is_empty() && within(x, |c| side.columns.contains(&c))));
+        }
+    }
+    let has = |k: &Scalar| keys.contains(&k);
+    let unique = side.unique.iter().any(|u| u.iter().all(|c| has(&Scalar::Column(*c))));
+    let arranged = side.indexes.iter().any(|(_, key)| !key.is_empty() && key.iter().all(has));
+    (!keys.is_empty() || side.unique.iter().any(Vec::is_empty), unique, arranged, keys.len())
+}
+
+/// A greedy order from each start; the best of them: fewest cross products, then most unique look-ups, then most arrangements.
+fn order(sides: &[Side], classes: &[Equivalence]) -> Vec<usize> {
+    let mut best: Option<((usize, usize, usize), Vec<usize>)> = None;
+    for start in 0..sides.len() {
+        let mut bound: BTreeSet<usize> = sides[start].columns.clone().collect();
+        let mut order = vec![start];
+        let mut score = (0, 0, 0);
+        while order.len() < sides.len() {
+            let rest = (0..sides.len()).filter(|i| !order.contains(i));
+            // Of equals the first: `max_by_key` would take the last.
+            let Some((next, m)) = rest.map(|i| (i, merit(&sides[i], classes, &bound))).max_by_key(|(i, m)| (*m, std::cmp::Reverse(*i))) else { break };
+            score.0 += usize::from(m.0);
+            score.1 += usize::from(m.1);
+            score.2 += usize::from(m.2);
+            bound.extend(sides[next].columns.clone());
+            order.push(next);
+        }
+        if best.as_ref().is_none_or(|(s, _)| score > *s) {
+            best = Some((score, order));
+        }
+    }
+    best.map_or_else(|| (0..sides.len()).collect(), |(_, o)| o)
+}

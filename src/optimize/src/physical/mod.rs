@@ -1,0 +1,170 @@
+//! MIR to LIR: fused nodes, join order, reduce kinds, imports.
+//!
+//! Node numbers count up from the leaves in the order of the plan text, so the same plan has the same numbers.
+
+/// Linear joins.
+mod join;
+/// One-off queries.
+mod peek;
+/// How groups are maintained.
+mod reduce;
+
+pub use peek::{plan_peek, Peek};
+
+use crate::chain::Chain;
+use crate::keys::{unique_keys, LocalKeys};
+use crate::monotonic::is_monotonic;
+use crate::{Indexes, OptimizeCtx};
+use plan::{Id, Import, Lir, LirKind, LocalId, Mfp, Mir};
+use repr::{ColType, GlobalId, SqlError};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A plan that can be rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataflow {
+    pub lir: Lir,
+    pub imports: Vec<Import>,
+    /// What the user should know: cross joins.
+    pub notices: Vec<String>,
+}
+
+/// Plans a relation that is to be maintained, or read once by a dataflow.
+pub fn plan_dataflow(mir: &Mir, ctx: &OptimizeCtx, indexes: Indexes) -> Result<Dataflow, SqlError> {
+    let mut p = Planner::new(ctx, indexes);
+    let lir = p.node(mir)?;
+    Ok(Dataflow { imports: p.imports(), lir, notices: p.notices })
+}
+
+struct Planner<'a> {
+    ctx: &'a OptimizeCtx<'a>,
+    indexes: Indexes<'a>,
+    next: u32,
+    /// Catalog relations read, and their types.
+    read: BTreeMap<GlobalId, Vec<ColType>>,
+    /// Arrangements that a join looks up in.
+    used: BTreeSet<(GlobalId, GlobalId)>,
+    keys: LocalKeys,
+    monotonic: BTreeSet<LocalId>,
+    notices: Vec<String>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(ctx: &'a OptimizeCtx<'a>, indexes: Indexes<'a>) -> Planner<'a> {
+        Planner { ctx, indexes, next: 0, read: BTreeMap::new(), used: BTreeSet::new(), keys: LocalKeys::new(), monotonic: BTreeSet::new(), notices: vec![] }
+    }
+
+    fn lir(&mut self, types: Vec<ColType>, kind: LirKind) -> Lir {
+        self.next += 1;
+        Lir { node: self.next - 1, types, kind }
+    }
+
+    /// A relation with an arrangement is read from it, in the form that a join looks up where there is one.
+    fn imports(&self) -> Vec<Import> {
+        let mut out = Vec::new();
+        for (object, types) in &self.read {
+            let all = (self.indexes)(*object);
+            let chosen: Vec<_> = all.iter().filter(|(index, _)| self.used.contains(&(*object, *index))).collect();
+            let chosen = if chosen.is_empty() { all.first().into_iter().collect() } else { chosen };
+            if chosen.is_empty() {
+                out.push(Import::Shard { id: *object, types: types.clone() });
+            }
+            for (index, key) in chosen {
+                out.push(Import::Arrangement { object: *object, index: *index, key: key.clone(), types: types.clone() });
+            }
+        }
+        out
+    }
+
+    fn monotonic(&self, mir: &Mir) -> bool {
+        is_monotonic(mir, self.ctx.append_only, &self.monotonic)
+    }
+
+    fn node(&mut self, mir: &Mir) -> Result<Lir, SqlError> {
+        let (base, chain) = Chain::peel(mir);
+        if let Mir::Join { inputs, equivalences } = base {
+            return self.join(inputs, equivalences, chain);
+        }
+        let below = self.base(base)?;
+        self.mfp(below, chain.finish())
+    }
+
+    fn mfp(&mut self, input: Lir, mfp: Mfp) -> Result<Lir, SqlError> {
+        if mfp.is_identity() {
+            return Ok(input);
+        }
+        let types = mfp.output_types(&input.types);
+        Ok(self.lir(types, LirKind::Mfp { input: Box::new(input), mfp }))
+    }
+
+    fn base(&mut self, mir: &Mir) -> Result<Lir, SqlError> {
+        let types = mir.types();
+        let kind = match mir {
+            Mir::Constant { rows, .. } => LirKind::Constant { rows: rows.clone() },
+            Mir::Get { id, .. } => {
+                if let Id::Global(g) = id {
+                    self.read.insert(*g, types.clone());
+                }
+                LirKind::Get { id: *id }
+            }
+            Mir::Let { id, value, body } => {
+                let lir = self.node(value)?;
+                let keys = unique_keys(value, &self.keys);
+                self.keys.insert(*id, keys);
+                if self.monotonic(value) {
+                    self.monotonic.insert(*id);
+                }
+                LirKind::Let { id: *id, value: Box::new(lir), body: Box::new(self.node(body)?) }
+            }
+            Mir::LetRec { bindings, limit, return_at_limit, body } => {
+                let mut lowered = Vec::new();
+                for b in bindings {
+                    lowered.push((b.id, self.node(&b.value)?));
+                }
+                LirKind::LetRec { bindings: lowered, limit: *limit, return_at_limit: *return_at_limit, body: Box::new(self.node(body)?) }
+            }
+            Mir::FlatMap { input, func } => LirKind::FlatMap { input: Box::new(self.node(input)?), func: func.clone() },
+            Mir::Reduce { input, group_key, aggregates } => {
+                let monotonic = self.monotonic(input);
+                let input = self.node(input)?;
+                let kind = reduce::kind(aggregates, monotonic);
+                LirKind::Reduce { input: Box::new(input), group_key: group_key.clone(), kind }
+            }
+            Mir::TopK { input, group_key, order_by, limit, offset, with_ties } => {
+                let monotonic = self.monotonic(input);
+                LirKind::TopK {
+                    input: Box::new(self.node(input)?),
+                    group_key: group_key.clone(),
+                    order_by: order_by.clone(),
+                    limit: limit.clone(),
+                    offset: *offset,
+                    with_ties: *with_ties,
+                    monotonic,
+                }
+            }
+            Mir::Window { input, partition, order_by, exprs } => {
+                LirKind::Window { input: Box::new(self.node(input)?), partition: partition.clone(), order_by: order_by.clone(), exprs: exprs.clone() }
+            }
+            Mir::Negate { input } => LirKind::Negate { input: Box::new(self.node(input)?) },
+            Mir::Threshold { input } => LirKind::Threshold { input: Box::new(self.node(input)?) },
+            Mir::Union { inputs } => {
+                let mut lowered = Vec::new();
+                for i in inputs {
+                    lowered.push(self.node(i)?);
+                }
+                LirKind::Union { inputs: lowered }
+            }
+            Mir::Project { .. } | Mir::Map { .. } | Mir::Filter { .. } | Mir::Join { .. } => return self.node(mir),
+        };
+        Ok(self.lir(types, kind))
+    }
+
+    /// The catalog relations below, by name, for notices.
+    fn names(&self, mir: &Mir) -> String {
+        let names: Vec<String> = mir.global_ids().into_iter().map(|g| (self.ctx.names)(g)).collect();
+        if names.is_empty() {
+            "a constant or a subquery".into()
+        } else {
+            names.join(", ")
+        }
+    }
+}
