@@ -27,7 +27,7 @@ pub mod table;
 /// Window functions over one ordered partition.
 pub mod window;
 
-pub use agg::{AggDef, Aggregate};
+pub use agg::{Accum, AggDef, AggKind, Aggregate};
 pub use ctx::{CatalogView, EvalCtx};
 pub use eval::{call_values, eval, eval_const, eval_row, Evaluated};
 pub use func::FuncDef;
