@@ -1,0 +1,295 @@
+//! CREATE, ALTER, DROP as written.
+
+use super::{Expr, Ident, ObjectName, OrderBy, Pos, Query, Span, TypeName};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    pub name: ObjectName,
+    pub if_not_exists: bool,
+    pub temporary: bool,
+    pub columns: Vec<ColumnDef>,
+    pub constraints: Vec<TableConstraint>,
+    /// LIKE other.
+    pub like: Vec<ObjectName>,
+    pub options: Vec<DdlOption>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDef {
+    pub name: Ident,
+    pub ty: TypeName,
+    pub not_null: bool,
+    /// NULL was written.
+    pub null: bool,
+    pub default: Option<(Expr, Span)>,
+    pub primary_key: bool,
+    pub unique: bool,
+    pub checks: Vec<(Option<String>, Expr, Span)>,
+    /// GENERATED … AS IDENTITY.
+    pub identity: Option<Pos>,
+    /// GENERATED ALWAYS AS (…) STORED.
+    pub generated: Option<Pos>,
+    pub references: Option<Pos>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableConstraint {
+    pub name: Option<String>,
+    pub kind: ConstraintKind,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConstraintKind {
+    PrimaryKey(Vec<Ident>),
+    Unique(Vec<Ident>),
+    Check(Expr, Span),
+    ForeignKey,
+    Exclude,
+}
+
+/// `NAME [=] value` in WITH (…), connection and source option lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DdlOption {
+    /// Lower case, words separated by one blank: `start offset`.
+    pub name: String,
+    pub value: OptionValue,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum OptionValue {
+    None,
+    String(String),
+    Number(String),
+    Bool(bool),
+    Word(String),
+    Secret(ObjectName),
+    Name(ObjectName),
+    List(Vec<OptionValue>),
+    Interval(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTableAs {
+    pub name: ObjectName,
+    pub if_not_exists: bool,
+    pub columns: Vec<Ident>,
+    pub query: Box<Query>,
+    pub with_data: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateView {
+    pub name: ObjectName,
+    pub materialized: bool,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    pub temporary: bool,
+    pub columns: Vec<Ident>,
+    pub options: Vec<DdlOption>,
+    pub query: Box<Query>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateIndex {
+    pub name: Option<Ident>,
+    pub if_not_exists: bool,
+    pub default: bool,
+    pub unique: bool,
+    pub on: ObjectName,
+    /// Only `btree` and `arrangement` are known.
+    pub method: Option<String>,
+    /// Empty for a default index.
+    pub keys: Vec<(OrderBy, Span)>,
+    pub filter: Option<Pos>,
+    pub options: Vec<DdlOption>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateType {
+    pub name: ObjectName,
+    pub body: TypeBody,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TypeBody {
+    Enum(Vec<String>),
+    Composite(Vec<(Ident, TypeName)>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateConnection {
+    pub name: ObjectName,
+    pub if_not_exists: bool,
+    pub or_replace: bool,
+    /// `kafka`, `confluent schema registry`, `postgres`, `mysql`.
+    pub kind: String,
+    pub options: Vec<DdlOption>,
+    pub with: Vec<DdlOption>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateSource {
+    pub name: ObjectName,
+    pub if_not_exists: bool,
+    pub columns: Vec<ColumnDef>,
+    pub constraints: Vec<TableConstraint>,
+    /// WATERMARK FOR column AS expression.
+    pub watermark: Option<(Ident, Expr, Span)>,
+    pub from: SourceFrom,
+    pub formats: Formats,
+    pub include: Vec<Include>,
+    pub envelope: Option<String>,
+    pub tables: SourceTables,
+    pub with: Vec<DdlOption>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceFrom {
+    Kafka {
+        connection: ObjectName,
+        options: Vec<DdlOption>,
+    },
+    Postgres {
+        connection: ObjectName,
+        options: Vec<DdlOption>,
+    },
+    MySql {
+        connection: ObjectName,
+        options: Vec<DdlOption>,
+    },
+    /// Upper-case name of the generator with words separated by blanks.
+    Generator {
+        kind: String,
+        options: Vec<DdlOption>,
+    },
+    File {
+        options: Vec<DdlOption>,
+    },
+    Webhook {
+        pos: Pos,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Formats {
+    pub key: Option<FormatSpec>,
+    pub value: Option<FormatSpec>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum FormatSpec {
+    Json,
+    Text,
+    Bytes,
+    Csv { columns: Option<usize>, header: bool, delimiter: Option<char> },
+    Avro { registry: Option<ObjectName>, options: Vec<DdlOption> },
+    Protobuf { options: Vec<DdlOption> },
+}
+
+/// INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP | HEADERS | HEADER 'x' [AS name].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Include {
+    pub what: IncludeKind,
+    pub alias: Option<Ident>,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IncludeKind {
+    Key,
+    Partition,
+    Offset,
+    Timestamp,
+    Headers,
+    Header(String),
+    Path,
+}
+
+/// Which upstream tables become relations with the source.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceTables {
+    None,
+    All,
+    Schemas(Vec<String>),
+    /// (upstream name, name here).
+    Tables(Vec<(ObjectName, Option<ObjectName>)>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTableFromSource {
+    pub name: ObjectName,
+    pub if_not_exists: bool,
+    pub columns: Vec<ColumnDef>,
+    pub source: ObjectName,
+    pub reference: Option<ObjectName>,
+    pub options: Vec<DdlOption>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateSink {
+    pub name: ObjectName,
+    pub if_not_exists: bool,
+    pub from: ObjectName,
+    /// `kafka` or `postgres`.
+    pub into: String,
+    pub connection: ObjectName,
+    pub options: Vec<DdlOption>,
+    pub key: Vec<Ident>,
+    pub formats: Formats,
+    pub envelope: Option<String>,
+    pub with: Vec<DdlOption>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    Table,
+    View,
+    MaterializedView,
+    Index,
+    Source,
+    Sink,
+    Connection,
+    Secret,
+    Subscription,
+    Schema,
+    Database,
+    Type,
+    Role,
+    Column,
+    Sequence,
+    Function,
+    Cluster,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drop {
+    pub kind: ObjectKind,
+    pub names: Vec<ObjectName>,
+    pub if_exists: bool,
+    pub cascade: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alter {
+    pub kind: ObjectKind,
+    pub name: ObjectName,
+    pub if_exists: bool,
+    pub action: AlterAction,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterAction {
+    Rename(Ident),
+    RenameColumn(Ident, Ident),
+    SetSchema(Ident),
+    SetOptions(Vec<DdlOption>),
+    ResetOptions(Vec<String>),
+    OwnerTo(String),
+    AddColumn { column: ColumnDef, if_not_exists: bool },
+    DropColumn { column: Ident, if_exists: bool, cascade: bool },
+    AddConstraint(TableConstraint),
+    SetSecret(String),
+    Other(Pos),
+}

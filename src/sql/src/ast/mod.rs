@@ -1,0 +1,59 @@
+//! The syntax tree: what `parse` makes and `plan` reads.
+//!
+//! ```text
+//!   Statement ─┬─ Query ── Select ── Target, TableRef, Expr          (query)
+//!              ├─ CREATE / ALTER / DROP / COMMENT                    (ddl)
+//!              └─ session, transaction, cursor, subscribe, copy      (statement)
+//! ```
+//!
+//! The tree is close to Postgres's raw parse tree: forms that Postgres rewrites to function calls in its grammar
+//! (EXTRACT, POSITION, TRIM, AT TIME ZONE, LIKE … ESCAPE) are calls here too, so that names and errors agree.
+//! A [`Pos`] is the 1-based character in the query string that `parse` was given; a [`Span`] is in its bytes.
+
+mod ddl;
+mod expr;
+mod query;
+mod statement;
+
+pub use ddl::*;
+pub use expr::*;
+pub use query::*;
+pub use statement::*;
+
+/// 1-based position in characters of the query string, as errors report it.
+pub type Pos = u32;
+
+/// Half-open byte range of the query string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+/// An identifier, folded to lower case unless it was quoted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ident {
+    pub name: String,
+    pub pos: Pos,
+}
+
+/// A possibly qualified name of a catalog object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectName {
+    pub parts: Vec<String>,
+    pub pos: Pos,
+    pub span: Span,
+}
+
+impl ObjectName {
+    /// The last part.
+    pub fn last(&self) -> &str {
+        self.parts.last().map_or("", |p| p.as_str())
+    }
+}
+
+impl std::fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.parts.join("."))
+    }
+}

@@ -1,0 +1,146 @@
+//! What name resolution asks of the catalog.
+//!
+//! The catalog's owner implements [`SqlCatalog`] for a session: its search path, its database, its settings. Nothing
+//! here changes the catalog; answers are owned or `Arc`ed, so that binding holds no lock.
+
+use crate::hir::{Hir, HirScalar};
+use expr::EvalCtx;
+use repr::{GlobalId, RelDesc, SqlError, SqlType};
+use std::sync::Arc;
+
+/// The names and settings of a session.
+pub trait SqlCatalog {
+    /// The relation that a possibly qualified name (`[[database.]schema.]name`) means under the session's search path.
+    /// `None`: there is none. Errors: a wrong database (0A000), anything else that should end the statement.
+    fn resolve_relation(&self, parts: &[String]) -> Result<Option<Arc<Relation>>, SqlError>;
+
+    /// Any object that is not a relation (connection, secret, sink, index, subscription), or a relation by its kind, with its id and full name.
+    fn resolve_object(&self, kind: crate::ast::ObjectKind, parts: &[String]) -> Option<ObjectRef>;
+
+    /// A user-defined type (enum, composite) by a possibly qualified name. Built-in types are never asked for.
+    fn resolve_type(&self, parts: &[String]) -> Option<SqlType>;
+
+    /// A user-defined type by the OID of the type or of its array.
+    fn type_by_oid(&self, oid: u32) -> Option<SqlType>;
+
+    fn schema_exists(&self, schema: &str) -> bool;
+
+    fn database(&self) -> &str;
+
+    /// The schema in which an unqualified CREATE makes its object. Errors: 3F000 if the search path names none that exists.
+    fn creation_schema(&self) -> Result<String, SqlError>;
+
+    /// Settings for folding literals (`'today'::date` and time zones need them).
+    fn eval_ctx(&self) -> &EvalCtx;
+}
+
+/// `database.schema.name`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FullName {
+    pub database: String,
+    pub schema: String,
+    pub name: String,
+}
+
+impl std::fmt::Display for FullName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.schema, self.name)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRef {
+    pub id: GlobalId,
+    pub name: FullName,
+}
+
+/// A relation as name resolution sees it.
+#[derive(Clone, Debug)]
+pub struct Relation {
+    pub id: GlobalId,
+    /// `pg_class.oid` and the OID of its row type (0 if it has none: 2249 is used then).
+    pub oid: u32,
+    pub row_type_oid: u32,
+    pub name: FullName,
+    pub kind: RelationKind,
+    /// Names, types, keys: the first key of a table is its primary key.
+    pub desc: RelDesc,
+    /// Of a table, for each column its default; empty for other relations.
+    pub defaults: Vec<Option<HirScalar>>,
+    /// CHECK constraints of a table: name, and the condition over the table's row at level 0.
+    pub checks: Vec<(String, HirScalar)>,
+    /// Unique constraints of a table, the primary key first: name and columns.
+    pub unique: Vec<(String, Vec<usize>)>,
+}
+
+#[derive(Clone, Debug)]
+pub enum RelationKind {
+    Table,
+    /// A source that is itself a relation, or a table that a source feeds: no INSERT.
+    Source,
+    MaterializedView,
+    /// A plain view: what it stands for, with `desc`'s columns in order. The binder inlines it.
+    View(Arc<Hir>),
+    /// Relations of pg_catalog, information_schema, rd_catalog that the system keeps.
+    Builtin,
+    /// An index or another object that cannot be selected from.
+    Other,
+}
+
+impl RelationKind {
+    /// The word error messages use.
+    pub fn word(&self) -> &'static str {
+        match self {
+            RelationKind::Table => "table",
+            RelationKind::Source => "source",
+            RelationKind::MaterializedView => "materialized view",
+            RelationKind::View(_) => "view",
+            RelationKind::Builtin => "system relation",
+            RelationKind::Other => "index",
+        }
+    }
+}
+
+/// A catalog without any object: constant queries, tests.
+pub struct EmptyCatalog {
+    ctx: EvalCtx,
+}
+
+impl EmptyCatalog {
+    pub fn new() -> EmptyCatalog {
+        EmptyCatalog { ctx: EvalCtx::default() }
+    }
+}
+
+impl Default for EmptyCatalog {
+    fn default() -> EmptyCatalog {
+        EmptyCatalog::new()
+    }
+}
+
+impl SqlCatalog for EmptyCatalog {
+    fn resolve_relation(&self, _: &[String]) -> Result<Option<Arc<Relation>>, SqlError> {
+        Ok(None)
+    }
+    fn resolve_object(&self, _: crate::ast::ObjectKind, _: &[String]) -> Option<ObjectRef> {
+        None
+    }
+    fn resolve_type(&self, _: &[String]) -> Option<SqlType> {
+        None
+    }
+    fn type_by_oid(&self, _: u32) -> Option<SqlType> {
+        None
+    }
+    fn schema_exists(&self, schema: &str) -> bool {
+        schema == "public"
+    }
+    fn database(&self) -> &str {
+        "riverdelta"
+    }
+    fn creation_schema(&self) -> Result<String, SqlError> {
+        Ok("public".into())
+    }
+    fn eval_ctx(&self) -> &EvalCtx {
+        &self.ctx
+    }
+}

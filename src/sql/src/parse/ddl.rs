@@ -1,0 +1,538 @@
+//! CREATE, DROP, ALTER, COMMENT of what Postgres has too.
+
+use super::cursor::Parser;
+use super::lex::Tok;
+use crate::ast::*;
+use repr::SqlError;
+
+impl Parser<'_> {
+    pub fn create(&mut self) -> Result<Statement, SqlError> {
+        self.expect_kw("create")?;
+        let or_replace = self.eat_kws(&["or", "replace"]);
+        let temporary = self.eat_kw("temporary") || self.eat_kw("temp");
+        if !temporary {
+            self.eat_kw("unlogged");
+        }
+        let Tok::Word(w) = self.tok().clone() else { return Err(self.error()) };
+        match w.as_str() {
+            "view" | "materialized" => self.create_view(or_replace, temporary),
+            "recursive" => Err(SqlError::unsupported("CREATE RECURSIVE VIEW", "write WITH RECURSIVE in the view's query").at(self.pos())),
+            "connection" => self.create_connection(or_replace),
+            _ if or_replace => self.unsupported_object(&w),
+            "table" => self.create_table(temporary),
+            _ if temporary => self.unsupported_object(&w),
+            "index" | "unique" | "default" => self.create_index(),
+            "schema" => {
+                self.next();
+                let if_not_exists = self.if_not_exists()?;
+                let name = self.col_id()?;
+                if self.is_kw("authorization") {
+                    return Err(SqlError::unsupported("AUTHORIZATION", "leave it out").at(self.pos()));
+                }
+                Ok(Statement::CreateSchema { name, if_not_exists })
+            }
+            "database" => {
+                self.next();
+                let if_not_exists = self.if_not_exists()?;
+                Ok(Statement::CreateDatabase { name: self.col_id()?, if_not_exists })
+            }
+            "type" => self.create_type(),
+            "secret" => {
+                self.next();
+                let if_not_exists = self.if_not_exists()?;
+                let name = self.object_name()?;
+                self.expect_kw("as")?;
+                Ok(Statement::CreateSecret { name, if_not_exists, value: self.expr()? })
+            }
+            "source" => self.create_source(),
+            "sink" => self.create_sink(),
+            "subscription" => {
+                self.next();
+                let if_not_exists = self.if_not_exists()?;
+                let name = self.object_name()?;
+                self.expect_kw("for")?;
+                let relation = self.object_name()?;
+                let options = self.with_options()?;
+                Ok(Statement::CreateSubscription { name, if_not_exists, relation, options })
+            }
+            _ => self.unsupported_object(&w),
+        }
+    }
+
+    /// CREATE of something that Postgres has and we do not.
+    fn unsupported_object(&mut self, w: &str) -> Result<Statement, SqlError> {
+        const KNOWN: &[&str] = &[
+            "function",
+            "procedure",
+            "trigger",
+            "extension",
+            "sequence",
+            "role",
+            "user",
+            "group",
+            "domain",
+            "aggregate",
+            "operator",
+            "cast",
+            "rule",
+            "policy",
+            "publication",
+            "server",
+            "foreign",
+            "language",
+            "collation",
+            "conversion",
+            "event",
+            "statistics",
+            "tablespace",
+            "text",
+            "transform",
+            "constraint",
+            "cluster",
+            "access",
+            "materialized",
+            "trusted",
+        ];
+        if !KNOWN.contains(&w) {
+            return Err(self.error());
+        }
+        while !self.at_end() && !self.is_punct(";") {
+            self.next();
+        }
+        Ok(Statement::Unsupported(format!("CREATE {}", w.to_uppercase())))
+    }
+
+    fn create_view(&mut self, or_replace: bool, temporary: bool) -> Result<Statement, SqlError> {
+        let materialized = self.eat_kw("materialized");
+        self.expect_kw("view")?;
+        let if_not_exists = self.if_not_exists()?;
+        let name = self.object_name()?;
+        let columns = if self.is_punct("(") { self.col_id_list()? } else { Vec::new() };
+        let mut options = self.with_options()?;
+        self.expect_kw("as")?;
+        let query = Box::new(self.query()?);
+        if self.eat_kws(&["with", "no", "data"]) {
+            return Err(SqlError::unsupported("WITH NO DATA", "a materialized view is always kept up to date").at(self.pos()));
+        }
+        self.eat_kws(&["with", "data"]);
+        if self.is_kw("with") && (self.is_kw_at(1, "check") || self.is_kw_at(2, "check")) {
+            return Err(SqlError::unsupported("WITH CHECK OPTION", "views cannot be written to").at(self.pos()));
+        }
+        if self.is_kw("with") {
+            options.extend(self.with_options()?);
+        }
+        Ok(Statement::CreateView(Box::new(CreateView { name, materialized, or_replace, if_not_exists, temporary, columns, options, query })))
+    }
+
+    fn create_table(&mut self, temporary: bool) -> Result<Statement, SqlError> {
+        self.expect_kw("table")?;
+        let if_not_exists = self.if_not_exists()?;
+        let name = self.object_name()?;
+        if self.eat_kws(&["from", "source"]) {
+            return self.table_from_source(name, if_not_exists, Vec::new());
+        }
+        if self.is_kw("as") || self.is_kw("with") {
+            return self.create_table_as(name, if_not_exists, Vec::new());
+        }
+        if self.is_kw("of") || self.is_kws(&["partition", "of"]) {
+            return Err(SqlError::unsupported("CREATE TABLE OF", "list the columns").at(self.pos()));
+        }
+        // `t (a, b) AS …` has names only.
+        if self.is_punct("(") && matches!(self.tok_at(2), Tok::Punct("," | ")")) && !self.is_punct_at(1, ")") {
+            let columns = self.col_id_list()?;
+            return self.create_table_as(name, if_not_exists, columns);
+        }
+        let mut t = CreateTable { name, if_not_exists, temporary, columns: Vec::new(), constraints: Vec::new(), like: Vec::new(), options: Vec::new() };
+        self.expect_punct("(")?;
+        if !self.is_punct(")") {
+            self.comma_list(|p| p.table_element(&mut t.columns, &mut t.constraints, &mut t.like))?;
+        }
+        self.expect_punct(")")?;
+        if self.eat_kws(&["from", "source"]) {
+            return self.table_from_source(t.name, if_not_exists, t.columns);
+        }
+        for (words, hint) in [("inherits", "list the columns"), ("partition", "tables are not partitioned"), ("tablespace", "leave it out")] {
+            if self.is_kw(words) {
+                return Err(SqlError::unsupported(words.to_uppercase(), hint).at(self.pos()));
+            }
+        }
+        t.options = self.with_options()?;
+        if self.is_kws(&["on", "commit"]) {
+            return Err(SqlError::unsupported("ON COMMIT", "delete the rows in the transaction").at(self.pos()));
+        }
+        Ok(Statement::CreateTable(Box::new(t)))
+    }
+
+    fn create_table_as(&mut self, name: ObjectName, if_not_exists: bool, columns: Vec<Ident>) -> Result<Statement, SqlError> {
+        self.with_options()?;
+        self.expect_kw("as")?;
+        let query = Box::new(self.query()?);
+        let with_data = !self.eat_kws(&["with", "no", "data"]);
+        if with_data {
+            self.eat_kws(&["with", "data"]);
+        }
+        Ok(Statement::CreateTableAs(Box::new(CreateTableAs { name, if_not_exists, columns, query, with_data })))
+    }
+
+    /// A column, a constraint or LIKE.
+    pub fn table_element(&mut self, columns: &mut Vec<ColumnDef>, constraints: &mut Vec<TableConstraint>, like: &mut Vec<ObjectName>) -> Result<(), SqlError> {
+        if self.eat_kw("like") {
+            like.push(self.object_name()?);
+            while self.is_any_kw(&["including", "excluding"]) {
+                self.next();
+                self.col_label()?;
+            }
+            return Ok(());
+        }
+        if self.is_any_kw(&["constraint", "check", "primary", "unique", "foreign", "exclude"]) && !self.is_plain_column() {
+            constraints.push(self.table_constraint()?);
+            return Ok(());
+        }
+        columns.push(self.column_def()?);
+        Ok(())
+    }
+
+    /// `exclude int`: unreserved constraint words may be column names.
+    fn is_plain_column(&self) -> bool {
+        self.is_kw("exclude") && !self.is_kw_at(1, "using") && !self.is_punct_at(1, "(")
+    }
+
+    pub fn table_constraint(&mut self) -> Result<TableConstraint, SqlError> {
+        let pos = self.pos();
+        let name = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
+        let kind = if self.eat_kw("check") {
+            let start = self.span().end;
+            let e = self.parens(Self::expr)?;
+            ConstraintKind::Check(e, Span { start, end: self.last_end() - 1 })
+        } else if self.eat_kws(&["primary", "key"]) {
+            ConstraintKind::PrimaryKey(self.key_columns()?)
+        } else if self.eat_kw("unique") {
+            ConstraintKind::Unique(self.key_columns()?)
+        } else if self.eat_kws(&["foreign", "key"]) {
+            self.col_id_list()?;
+            self.references()?;
+            ConstraintKind::ForeignKey
+        } else if self.is_kw("exclude") {
+            return Err(SqlError::unsupported("EXCLUDE", "keep a view that counts violations").at(pos));
+        } else {
+            return Err(self.error());
+        };
+        self.constraint_attributes()?;
+        Ok(TableConstraint { name, kind, pos })
+    }
+
+    fn key_columns(&mut self) -> Result<Vec<Ident>, SqlError> {
+        if self.eat_kw("nulls") {
+            self.eat_kw("not");
+            self.expect_kw("distinct")?;
+        }
+        self.col_id_list()
+    }
+
+    fn references(&mut self) -> Result<(), SqlError> {
+        self.expect_kw("references")?;
+        self.object_name()?;
+        if self.is_punct("(") {
+            self.col_id_list()?;
+        }
+        loop {
+            if self.eat_kw("match") {
+                self.col_label()?;
+            } else if self.eat_kw("on") {
+                self.next();
+                if !self.eat_kws(&["no", "action"]) && !self.eat_kws(&["set", "null"]) && !self.eat_kws(&["set", "default"]) {
+                    self.col_label()?;
+                }
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn constraint_attributes(&mut self) -> Result<(), SqlError> {
+        let pos = self.pos();
+        if self.eat_kw("deferrable") || self.eat_kws(&["initially", "deferred"]) {
+            return Err(SqlError::unsupported("DEFERRABLE", "constraints are tested at commit of each statement").at(pos));
+        }
+        self.eat_kws(&["not", "deferrable"]);
+        self.eat_kws(&["initially", "immediate"]);
+        Ok(())
+    }
+
+    pub fn column_def(&mut self) -> Result<ColumnDef, SqlError> {
+        let name = self.col_id()?;
+        let ty = self.type_name()?;
+        let mut c = ColumnDef {
+            name,
+            ty,
+            not_null: false,
+            null: false,
+            default: None,
+            primary_key: false,
+            unique: false,
+            checks: Vec::new(),
+            identity: None,
+            generated: None,
+            references: None,
+        };
+        loop {
+            let pos = self.pos();
+            let constraint = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
+            if self.eat_kws(&["not", "null"]) {
+                c.not_null = true;
+            } else if self.eat_kw("null") {
+                c.null = true;
+            } else if self.eat_kw("default") {
+                let start = self.span().start;
+                let e = self.b_expr()?;
+                c.default = Some((e, self.span_from(start)));
+            } else if self.eat_kws(&["primary", "key"]) {
+                c.primary_key = true;
+            } else if self.eat_kw("unique") {
+                c.unique = true;
+            } else if self.eat_kw("check") {
+                let start = self.span().end;
+                let e = self.parens(Self::expr)?;
+                c.checks.push((constraint, e, Span { start, end: self.last_end() - 1 }));
+            } else if self.eat_kw("generated") {
+                let always = self.eat_kw("always");
+                if !always {
+                    self.expect_kws(&["by", "default"])?;
+                }
+                self.expect_kw("as")?;
+                if self.eat_kw("identity") {
+                    c.identity = Some(pos);
+                    if self.is_punct("(") {
+                        return Err(SqlError::unsupported("identity options", "leave them out").at(self.pos()));
+                    }
+                } else {
+                    self.parens(Self::expr)?;
+                    self.expect_kw("stored")?;
+                    c.generated = Some(pos);
+                }
+            } else if self.is_kw("references") {
+                self.references()?;
+                c.references = Some(pos);
+            } else if self.eat_kw("collate") {
+                self.object_name_any()?;
+            } else if constraint.is_some() {
+                return Err(self.error());
+            } else {
+                self.constraint_attributes()?;
+                return Ok(c);
+            }
+        }
+    }
+
+    fn create_index(&mut self) -> Result<Statement, SqlError> {
+        let default = self.eat_kw("default");
+        let unique = !default && self.eat_kw("unique");
+        self.expect_kw("index")?;
+        let concurrently = self.eat_kw("concurrently");
+        let if_not_exists = self.if_not_exists()?;
+        let name = if self.is_kw("on") || self.is_kw("in") { None } else { Some(self.col_id()?) };
+        let _ = concurrently;
+        if self.eat_kws(&["in", "cluster"]) {
+            return Err(SqlError::unsupported("IN CLUSTER", "leave it out").at(self.pos()));
+        }
+        self.expect_kw("on")?;
+        self.eat_kw("only");
+        let on = self.object_name()?;
+        let method = if self.eat_kw("using") { Some(self.col_id()?.name) } else { None };
+        let mut keys = Vec::new();
+        if self.is_punct("(") {
+            keys = self.parens(|p| {
+                p.comma_list(|p| {
+                    let start = p.span().start;
+                    let expr = p.expr()?;
+                    let span = p.span_from(start);
+                    let desc = p.eat_kw("desc");
+                    if !desc {
+                        p.eat_kw("asc");
+                    }
+                    let nulls_first = if p.eat_kws(&["nulls", "first"]) {
+                        Some(true)
+                    } else if p.eat_kws(&["nulls", "last"]) {
+                        Some(false)
+                    } else {
+                        None
+                    };
+                    Ok((OrderBy { expr, desc, nulls_first, using: None }, span))
+                })
+            })?;
+        } else if !default {
+            return Err(self.error());
+        }
+        if self.is_kw("include") {
+            return Err(SqlError::unsupported("INCLUDE", "an index holds all columns of its relation").at(self.pos()));
+        }
+        let options = self.with_options()?;
+        let filter = self.is_kw("where").then(|| self.pos());
+        if self.eat_kw("where") {
+            self.expr()?;
+        }
+        Ok(Statement::CreateIndex(Box::new(CreateIndex { name, if_not_exists, default, unique, on, method, keys, filter, options })))
+    }
+
+    fn create_type(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        let name = self.object_name()?;
+        self.expect_kw("as")?;
+        let body = if self.eat_kw("enum") {
+            TypeBody::Enum(self.parens(|p| if p.is_punct(")") { Ok(Vec::new()) } else { p.comma_list(Self::string) })?)
+        } else if self.is_punct("(") {
+            TypeBody::Composite(self.parens(|p| {
+                p.comma_list(|p| {
+                    let n = p.col_id()?;
+                    Ok((n, p.type_name()?))
+                })
+            })?)
+        } else {
+            return Err(SqlError::unsupported("this kind of type", "CREATE TYPE … AS ENUM and AS (…) are known").at(self.pos()));
+        };
+        Ok(Statement::CreateType(Box::new(CreateType { name, body })))
+    }
+
+    /// The kind of object that DROP, ALTER, COMMENT ON and SHOW CREATE name.
+    pub fn object_kind(&mut self) -> Result<ObjectKind, SqlError> {
+        let kind = match self.tok() {
+            Tok::Word(w) => match w.as_str() {
+                "table" => ObjectKind::Table,
+                "view" => ObjectKind::View,
+                "materialized" if self.is_kw_at(1, "view") => {
+                    self.next();
+                    ObjectKind::MaterializedView
+                }
+                "index" => ObjectKind::Index,
+                "source" => ObjectKind::Source,
+                "sink" => ObjectKind::Sink,
+                "connection" => ObjectKind::Connection,
+                "secret" => ObjectKind::Secret,
+                "subscription" => ObjectKind::Subscription,
+                "schema" => ObjectKind::Schema,
+                "database" => ObjectKind::Database,
+                "type" => ObjectKind::Type,
+                "role" | "user" | "group" => ObjectKind::Role,
+                "column" => ObjectKind::Column,
+                "sequence" => ObjectKind::Sequence,
+                "function" => ObjectKind::Function,
+                "cluster" => ObjectKind::Cluster,
+                _ => return Err(self.error()),
+            },
+            _ => return Err(self.error()),
+        };
+        self.next();
+        Ok(kind)
+    }
+
+    pub fn drop_statement(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        if self.is_any_kw(&["extension", "trigger", "domain", "procedure", "aggregate", "operator", "owned", "policy", "publication", "rule", "cast", "server"])
+        {
+            let Tok::Word(w) = self.tok().clone() else { return Err(self.error()) };
+            while !self.at_end() && !self.is_punct(";") {
+                self.next();
+            }
+            return Ok(Statement::Unsupported(format!("DROP {}", w.to_uppercase())));
+        }
+        let kind = self.object_kind()?;
+        if kind == ObjectKind::Index {
+            self.eat_kw("concurrently");
+        }
+        let if_exists = self.if_exists()?;
+        let names = self.comma_list(Self::object_name)?;
+        if kind == ObjectKind::Function && self.is_punct("(") {
+            while !self.at_end() && !self.is_punct(";") {
+                self.next();
+            }
+        }
+        let cascade = self.eat_kw("cascade");
+        if !cascade {
+            self.eat_kw("restrict");
+        }
+        Ok(Statement::Drop(Box::new(Drop { kind, names, if_exists, cascade })))
+    }
+
+    pub fn alter(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        if self.is_kw("system") || self.is_kw("default") || self.is_kw("extension") {
+            let Tok::Word(w) = self.next() else { return Err(self.error()) };
+            while !self.at_end() && !self.is_punct(";") {
+                self.next();
+            }
+            return Ok(Statement::Unsupported(format!("ALTER {}", w.to_uppercase())));
+        }
+        let kind = self.object_kind()?;
+        let if_exists = self.if_exists()?;
+        self.eat_kw("only");
+        let name = self.object_name()?;
+        let action = self.alter_action(kind)?;
+        Ok(Statement::Alter(Box::new(Alter { kind, name, if_exists, action })))
+    }
+
+    fn alter_action(&mut self, kind: ObjectKind) -> Result<AlterAction, SqlError> {
+        let pos = self.pos();
+        if self.eat_kw("rename") {
+            if self.eat_kw("to") {
+                return Ok(AlterAction::Rename(self.col_id()?));
+            }
+            self.eat_kw("column");
+            let from = self.col_id()?;
+            self.expect_kw("to")?;
+            return Ok(AlterAction::RenameColumn(from, self.col_id()?));
+        }
+        if self.eat_kws(&["owner", "to"]) {
+            return Ok(AlterAction::OwnerTo(self.col_label()?.name));
+        }
+        if self.eat_kws(&["set", "schema"]) {
+            return Ok(AlterAction::SetSchema(self.col_id()?));
+        }
+        if self.is_kw("set") && self.is_punct_at(1, "(") {
+            self.next();
+            return Ok(AlterAction::SetOptions(self.option_list()?));
+        }
+        if self.is_kw("reset") && self.is_punct_at(1, "(") {
+            self.next();
+            return Ok(AlterAction::ResetOptions(self.option_list()?.into_iter().map(|o| o.name).collect()));
+        }
+        if kind == ObjectKind::Secret && self.eat_kw("as") {
+            return Ok(AlterAction::SetSecret(self.string()?));
+        }
+        if self.eat_kw("add") {
+            if self.is_any_kw(&["constraint", "check", "primary", "unique", "foreign", "exclude"]) {
+                return Ok(AlterAction::AddConstraint(self.table_constraint()?));
+            }
+            self.eat_kw("column");
+            let if_not_exists = self.if_not_exists()?;
+            return Ok(AlterAction::AddColumn { column: self.column_def()?, if_not_exists });
+        }
+        if self.is_kw("drop") && !self.is_kw_at(1, "constraint") {
+            self.next();
+            self.eat_kw("column");
+            let if_exists = self.if_exists()?;
+            let column = self.col_id()?;
+            let cascade = self.eat_kw("cascade");
+            if !cascade {
+                self.eat_kw("restrict");
+            }
+            return Ok(AlterAction::DropColumn { column, if_exists, cascade });
+        }
+        if !matches!(self.tok(), Tok::Word(_)) {
+            return Err(self.error());
+        }
+        while !self.at_end() && !self.is_punct(";") {
+            self.next();
+        }
+        Ok(AlterAction::Other(pos))
+    }
+
+    pub fn comment(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        self.expect_kw("on")?;
+        let kind = self.object_kind()?;
+        let name = self.object_name()?;
+        self.expect_kw("is")?;
+        let text = if self.eat_kw("null") { None } else { Some(self.string()?) };
+        Ok(Statement::Comment { kind, name, text })
+    }
+}

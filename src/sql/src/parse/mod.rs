@@ -1,0 +1,85 @@
+//! SQL text to statements.
+//!
+//! ```text
+//!   text ──sqlparser's tokenizer, Postgres's operator rules──► tokens ──recursive descent──► Statement
+//! ```
+//!
+//! sqlparser gives the tokens; the grammar is Postgres's own (its keyword categories, its precedences, its special forms), since the tree must
+//! say exactly what Postgres's raw parse tree says: names of result columns, positions of errors and the meaning of `a < b IS NULL` follow from it.
+//! Our statements are read by the same parser. Not here: what any name means.
+
+mod cursor;
+mod ddl;
+mod expr;
+mod func;
+mod keywords;
+mod lex;
+mod query;
+mod session;
+mod statement;
+mod stream;
+mod types;
+
+use crate::ast::{Span, Statement};
+use cursor::Parser;
+use repr::SqlError;
+
+/// A statement and its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParsedStatement {
+    /// Without the semicolon and surrounding blanks.
+    pub text: String,
+    /// Where `text` begins in the query string, in bytes: spans in the tree count from the query string's start.
+    pub offset: usize,
+    pub statement: Statement,
+}
+
+impl ParsedStatement {
+    /// The text of a part of the statement.
+    pub fn slice(&self, span: Span) -> &str {
+        let (start, end) = (span.start.saturating_sub(self.offset), span.end.saturating_sub(self.offset));
+        self.text.get(start..end.min(self.text.len())).unwrap_or("")
+    }
+}
+
+/// Splits a query string into statements and parses each. Empty statements give nothing.
+/// Errors: 42601 with the position in the query string, 54001 for expressions nested too deep.
+pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>, SqlError> {
+    let mut p = Parser::new(sql)?;
+    let mut out = Vec::new();
+    loop {
+        while p.eat_punct(";") {}
+        if p.at_end() {
+            return Ok(out);
+        }
+        let start = p.span().start;
+        let statement = p.statement()?;
+        if !p.at_end() && !p.is_punct(";") {
+            return Err(p.error());
+        }
+        let end = p.last_end();
+        out.push(ParsedStatement { text: sql[start..end].to_owned(), offset: start, statement });
+    }
+}
+
+/// Parses one scalar expression, such as a stored default.
+pub fn parse_expr(sql: &str) -> Result<crate::ast::Expr, SqlError> {
+    let mut p = Parser::new(sql)?;
+    let e = p.expr()?;
+    if p.at_end() {
+        Ok(e)
+    } else {
+        Err(p.error())
+    }
+}
+
+/// Parses a type name such as `numeric(10,2)[]`.
+pub fn parse_type(sql: &str) -> Result<crate::ast::TypeName, SqlError> {
+    let mut p = Parser::new(sql)?;
+    let t = p.type_name()?;
+    if p.at_end() {
+        Ok(t)
+    } else {
+        Err(p.error())
+    }
+}

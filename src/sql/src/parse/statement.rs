@@ -1,0 +1,332 @@
+//! Which statement begins here; INSERT, UPDATE, DELETE, COPY.
+
+use super::cursor::Parser;
+use super::lex::Tok;
+use crate::ast::*;
+use repr::SqlError;
+
+impl Parser<'_> {
+    pub fn statement(&mut self) -> Result<Statement, SqlError> {
+        let Tok::Word(w) = self.tok().clone() else {
+            if self.is_punct("(") && self.at_query(0) {
+                return Ok(Statement::Select(Box::new(self.query()?)));
+            }
+            return Err(self.error());
+        };
+        match w.as_str() {
+            "select" | "values" | "table" => Ok(Statement::Select(Box::new(self.query()?))),
+            "with" => self.with_statement(),
+            "insert" => Ok(Statement::Insert(Box::new(self.insert(None)?))),
+            "update" => Ok(Statement::Update(Box::new(self.update(None)?))),
+            "delete" => Ok(Statement::Delete(Box::new(self.delete(None)?))),
+            "truncate" => {
+                self.next();
+                self.eat_kw("table");
+                self.eat_kw("only");
+                let names = self.comma_list(|p| {
+                    let n = p.object_name()?;
+                    p.eat_op("*");
+                    Ok(n)
+                })?;
+                let _ = self.eat_kws(&["restart", "identity"]) || self.eat_kws(&["continue", "identity"]);
+                let _ = self.eat_kw("cascade") || self.eat_kw("restrict");
+                Ok(Statement::Truncate(names))
+            }
+            "subscribe" | "tail" => Ok(Statement::Subscribe(Box::new(self.subscribe()?))),
+            "copy" => self.copy(),
+            "create" => self.create(),
+            "drop" => self.drop_statement(),
+            "alter" => self.alter(),
+            "comment" => self.comment(),
+            "validate" => {
+                self.next();
+                self.expect_kw("connection")?;
+                Ok(Statement::ValidateConnection(self.object_name()?))
+            }
+            "replay" => {
+                self.next();
+                self.expect_kws(&["errors", "for"])?;
+                Ok(Statement::ReplayErrors(self.object_name()?))
+            }
+            "acknowledge" => {
+                self.next();
+                let name = self.object_name()?;
+                self.expect_kw("at")?;
+                Ok(Statement::Acknowledge { name, at: self.expr()? })
+            }
+            _ => match self.session_statement(&w)? {
+                Some(s) => Ok(s),
+                None => self.unsupported(&w),
+            },
+        }
+    }
+
+    /// A statement that Postgres has and we do not; anything else is a syntax error.
+    fn unsupported(&mut self, w: &str) -> Result<Statement, SqlError> {
+        const KNOWN: &[&str] = &[
+            "analyze",
+            "analyse",
+            "vacuum",
+            "grant",
+            "revoke",
+            "listen",
+            "notify",
+            "unlisten",
+            "lock",
+            "cluster",
+            "reindex",
+            "checkpoint",
+            "do",
+            "call",
+            "load",
+            "refresh",
+            "merge",
+            "security",
+            "import",
+            "reassign",
+        ];
+        if !KNOWN.contains(&w) {
+            return Err(self.error());
+        }
+        while !self.at_end() && !self.is_punct(";") {
+            self.next();
+        }
+        Ok(Statement::Unsupported(w.to_uppercase()))
+    }
+
+    fn with_statement(&mut self) -> Result<Statement, SqlError> {
+        let mark = self.mark();
+        let with = self.with()?;
+        match self.tok() {
+            Tok::Word(w) if w == "insert" => Ok(Statement::Insert(Box::new(self.insert(Some(with))?))),
+            Tok::Word(w) if w == "update" => Ok(Statement::Update(Box::new(self.update(Some(with))?))),
+            Tok::Word(w) if w == "delete" => Ok(Statement::Delete(Box::new(self.delete(Some(with))?))),
+            _ => {
+                self.reset(mark);
+                Ok(Statement::Select(Box::new(self.query()?)))
+            }
+        }
+    }
+
+    fn insert(&mut self, with: Option<With>) -> Result<Insert, SqlError> {
+        self.expect_kws(&["insert", "into"])?;
+        let table = self.object_name()?;
+        let alias = if self.eat_kw("as") { Some(self.col_id()?) } else { None };
+        let mut columns = Vec::new();
+        if self.is_punct("(") && !self.at_query(0) {
+            columns = self.parens(|p| {
+                p.comma_list(|p| {
+                    let c = p.col_id()?;
+                    if p.is_punct(".") || p.is_punct("[") {
+                        return Err(SqlError::unsupported("assignment to a part of a column", "assign the whole column").at(p.pos()));
+                    }
+                    Ok(c)
+                })
+            })?;
+        }
+        let overriding = self.eat_kw("overriding");
+        if overriding {
+            if !self.eat_kw("system") {
+                self.expect_kw("user")?;
+            }
+            self.expect_kw("value")?;
+        }
+        let source = if self.eat_kws(&["default", "values"]) { InsertSource::DefaultValues } else { InsertSource::Query(Box::new(self.query()?)) };
+        let on_conflict = self.on_conflict_opt()?;
+        let returning = self.returning_opt()?;
+        Ok(Insert { with, table, alias, columns, overriding, source, on_conflict, returning })
+    }
+
+    fn on_conflict_opt(&mut self) -> Result<Option<OnConflict>, SqlError> {
+        let pos = self.pos();
+        if !self.eat_kws(&["on", "conflict"]) {
+            return Ok(None);
+        }
+        let (mut target, mut constraint) = (Vec::new(), None);
+        if self.is_punct("(") {
+            target = self.col_id_list()?;
+            if self.is_kw("where") {
+                return Err(SqlError::unsupported("a partial conflict target", "name the columns of a unique key only").at(self.pos()));
+            }
+        } else if self.eat_kws(&["on", "constraint"]) {
+            constraint = Some(self.col_id()?);
+        }
+        self.expect_kw("do")?;
+        if self.eat_kw("nothing") {
+            return Ok(Some(OnConflict { target, constraint, action: ConflictAction::Nothing, pos }));
+        }
+        self.expect_kws(&["update", "set"])?;
+        let set = self.comma_list(Self::assignment)?;
+        let filter = if self.eat_kw("where") { Some(self.expr()?) } else { None };
+        Ok(Some(OnConflict { target, constraint, action: ConflictAction::Update { set, filter }, pos }))
+    }
+
+    fn returning_opt(&mut self) -> Result<Vec<Target>, SqlError> {
+        if self.eat_kw("returning") {
+            return self.comma_list(Self::target);
+        }
+        Ok(Vec::new())
+    }
+
+    fn assignment(&mut self) -> Result<Assignment, SqlError> {
+        let multi = self.is_punct("(");
+        let columns = if multi { self.col_id_list()? } else { vec![self.col_id()?] };
+        if self.is_punct(".") || self.is_punct("[") {
+            return Err(SqlError::unsupported("assignment to a part of a column", "assign the whole column").at(self.pos()));
+        }
+        if !self.eat_op("=") {
+            return Err(self.error());
+        }
+        let value = if self.is_kw("default") {
+            let pos = self.pos();
+            self.next();
+            Expr::new(ExprKind::Default, pos)
+        } else {
+            self.expr()?
+        };
+        Ok(Assignment { columns, multi, value })
+    }
+
+    fn target_table(&mut self) -> Result<(ObjectName, Option<Ident>), SqlError> {
+        self.eat_kw("only");
+        let table = self.object_name()?;
+        self.eat_op("*");
+        let alias = if self.eat_kw("as") {
+            Some(self.col_id()?)
+        } else if self.is_col_id() && !self.is_kw("set") {
+            Some(self.col_id()?)
+        } else {
+            None
+        };
+        Ok((table, alias))
+    }
+
+    fn where_opt(&mut self) -> Result<Option<Expr>, SqlError> {
+        if !self.eat_kw("where") {
+            return Ok(None);
+        }
+        if self.is_kws(&["current", "of"]) {
+            return Err(SqlError::unsupported("WHERE CURRENT OF", "name the row by its key").at(self.pos()));
+        }
+        Ok(Some(self.expr()?))
+    }
+
+    fn update(&mut self, with: Option<With>) -> Result<Update, SqlError> {
+        self.expect_kw("update")?;
+        let (table, alias) = self.target_table()?;
+        self.expect_kw("set")?;
+        let set = self.comma_list(Self::assignment)?;
+        let from = if self.eat_kw("from") { self.comma_list(Self::table_ref)? } else { Vec::new() };
+        let filter = self.where_opt()?;
+        let returning = self.returning_opt()?;
+        Ok(Update { with, table, alias, set, from, filter, returning })
+    }
+
+    fn delete(&mut self, with: Option<With>) -> Result<Delete, SqlError> {
+        self.expect_kws(&["delete", "from"])?;
+        let (table, alias) = self.target_table()?;
+        let using = if self.eat_kw("using") { self.comma_list(Self::table_ref)? } else { Vec::new() };
+        let filter = self.where_opt()?;
+        let returning = self.returning_opt()?;
+        Ok(Delete { with, table, alias, using, filter, returning })
+    }
+
+    fn copy(&mut self) -> Result<Statement, SqlError> {
+        let pos = self.pos();
+        self.expect_kw("copy")?;
+        self.eat_kw("binary");
+        let from = if self.is_punct("(") {
+            self.parens(|p| {
+                let pos = p.pos();
+                if p.is_kw("subscribe") {
+                    return Ok(CopyFrom::Subscribe(Box::new(p.subscribe()?)));
+                }
+                if p.is_any_kw(&["insert", "update", "delete"]) {
+                    p.statement()?;
+                    return Ok(CopyFrom::Modify(pos));
+                }
+                Ok(CopyFrom::Query(Box::new(p.query()?)))
+            })?
+        } else {
+            let name = self.object_name()?;
+            let columns = if self.is_punct("(") { self.col_id_list()? } else { Vec::new() };
+            CopyFrom::Table(name, columns)
+        };
+        let to = if self.eat_kw("to") {
+            true
+        } else if matches!(from, CopyFrom::Table(..)) {
+            self.expect_kw("from")?;
+            false
+        } else {
+            return Err(self.error());
+        };
+        let target = if self.eat_kw("stdin") {
+            CopyTarget::Stdin
+        } else if self.eat_kw("stdout") {
+            CopyTarget::Stdout
+        } else if self.eat_kw("program") {
+            self.string()?;
+            CopyTarget::Program
+        } else {
+            CopyTarget::File(self.string()?)
+        };
+        let mut options = Vec::new();
+        self.eat_kw("with");
+        if self.is_punct("(") {
+            options = self.option_list()?;
+        } else {
+            self.legacy_copy_options(&mut options)?;
+        }
+        let filter = self.is_kw("where").then(|| self.pos());
+        if filter.is_some() {
+            self.where_opt()?;
+        }
+        Ok(Statement::Copy(Box::new(Copy { from, to, target, options, filter, pos })))
+    }
+
+    /// CSV HEADER DELIMITER ',' NULL '' and their like, without parentheses.
+    fn legacy_copy_options(&mut self, options: &mut Vec<DdlOption>) -> Result<(), SqlError> {
+        loop {
+            let pos = self.pos();
+            let Tok::Word(w) = self.tok().clone() else { return Ok(()) };
+            let opt = |name: &str, value: OptionValue| DdlOption { name: name.into(), value, pos };
+            match w.as_str() {
+                "csv" | "binary" => {
+                    self.next();
+                    options.push(opt("format", OptionValue::Word(w)));
+                }
+                "header" => {
+                    self.next();
+                    options.push(opt("header", OptionValue::Bool(true)));
+                }
+                "freeze" => {
+                    self.next();
+                }
+                "delimiter" | "delimiters" | "null" | "quote" | "escape" | "encoding" => {
+                    self.next();
+                    self.eat_kw("as");
+                    let name = if w == "delimiters" { "delimiter" } else { &w };
+                    options.push(opt(name, OptionValue::String(self.string()?)));
+                }
+                "force" => {
+                    self.next();
+                    let name = if self.eat_kws(&["not", "null"]) {
+                        "force_not_null"
+                    } else if self.eat_kw("null") {
+                        "force_null"
+                    } else {
+                        self.expect_kw("quote")?;
+                        "force_quote"
+                    };
+                    let list = if self.eat_op("*") {
+                        OptionValue::Word("*".into())
+                    } else {
+                        OptionValue::List(self.comma_list(|p| Ok(OptionValue::Word(p.col_id()?.name)))?)
+                    };
+                    options.push(opt(name, list));
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+}

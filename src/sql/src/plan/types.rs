@@ -1,0 +1,507 @@
+//! Plans as data: one variant a statement.
+
+use super::source::FormatPlan;
+use crate::ast::{DiscardKind, FetchDirection, ObjectKind, ShowKind, TransactionMode};
+use crate::catalog::{FullName, ObjectRef};
+use crate::hir::{Hir, HirScalar};
+use crate::parse::ParsedStatement;
+use plan::Finishing;
+use repr::{ColType, GlobalId, RelDesc, SqlError, SqlType, Value};
+
+/// What a statement means.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    Select(Box<SelectPlan>),
+    Subscribe(Box<SubscribePlan>),
+    Insert(Box<InsertPlan>),
+    Update(Box<UpdatePlan>),
+    Delete(Box<DeletePlan>),
+    Truncate(Vec<GlobalId>),
+    CopyTo(Box<CopyToPlan>),
+    CopyFrom(Box<CopyFromPlan>),
+
+    CreateTable(Box<CreateTablePlan>),
+    CreateTableAs(Box<CreateTableAsPlan>),
+    CreateView(Box<CreateViewPlan>),
+    CreateMaterializedView(Box<CreateViewPlan>),
+    CreateIndex(Box<CreateIndexPlan>),
+    CreateSchema {
+        name: String,
+        if_not_exists: bool,
+    },
+    CreateDatabase {
+        name: String,
+        if_not_exists: bool,
+    },
+    CreateType {
+        name: FullName,
+        body: TypePlan,
+    },
+    /// `value` is a constant expression of type text or bytea.
+    CreateSecret {
+        name: FullName,
+        if_not_exists: bool,
+        value: HirScalar,
+    },
+    CreateConnection(Box<CreateConnectionPlan>),
+    CreateSource(Box<super::source::CreateSourcePlan>),
+    CreateTableFromSource(Box<super::source::CreateTableFromSourcePlan>),
+    CreateSink(Box<CreateSinkPlan>),
+    CreateSubscription {
+        name: FullName,
+        if_not_exists: bool,
+        relation: GlobalId,
+        options: Vec<(String, String)>,
+    },
+    ValidateConnection(ObjectRef),
+    ReplayErrors {
+        source: GlobalId,
+    },
+    /// `at` is a constant expression, as in AS OF.
+    Acknowledge {
+        subscription: ObjectRef,
+        at: HirScalar,
+    },
+    Drop(Box<DropPlan>),
+    /// Only of an object that exists; `IF EXISTS` on none gives [`Plan::Nothing`].
+    AlterRename {
+        kind: ObjectKind,
+        object: ObjectRef,
+        to: String,
+    },
+    AlterRenameSchema {
+        from: String,
+        to: String,
+    },
+    AlterRenameColumn {
+        relation: GlobalId,
+        column: usize,
+        to: String,
+    },
+    AlterSetSchema {
+        kind: ObjectKind,
+        object: ObjectRef,
+        schema: String,
+    },
+    /// `value` None: RESET.
+    AlterOptions {
+        kind: ObjectKind,
+        object: ObjectRef,
+        options: Vec<(String, Option<String>)>,
+    },
+    AlterSecret {
+        secret: ObjectRef,
+        value: String,
+    },
+    AlterOwner {
+        kind: ObjectKind,
+        object: ObjectRef,
+        owner: String,
+    },
+    /// COMMENT ON; `column` for COMMENT ON COLUMN. `text` None removes it.
+    Comment {
+        kind: ObjectKind,
+        object: ObjectRef,
+        column: Option<usize>,
+        text: Option<String>,
+    },
+
+    Begin(Vec<TransactionMode>),
+    SetTransaction {
+        session: bool,
+        modes: Vec<TransactionMode>,
+    },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
+    Savepoint(String),
+    ReleaseSavepoint(String),
+    RollbackTo(String),
+    /// `value` None: SET … TO DEFAULT. Several values are joined by `, ` as Postgres does, each quoted where it must be.
+    SetVariable {
+        local: bool,
+        name: String,
+        value: Option<String>,
+    },
+    ResetVariable(String),
+    ResetAll,
+    Discard(DiscardKind),
+    /// One text column named as the variable is; `all`: name, setting, description.
+    ShowVariable(String),
+    ShowAll,
+    Show(ShowPlan),
+    /// Two text columns, name and create_sql.
+    ShowCreate {
+        kind: ObjectKind,
+        object: ObjectRef,
+    },
+
+    /// The statement is described when the session runs this.
+    Prepare {
+        name: String,
+        types: Vec<Option<SqlType>>,
+        statement: ParsedStatement,
+    },
+    /// `args` are constant expressions, not yet cast to the prepared statement's parameter types (see [`super::coerce_argument`]).
+    Execute {
+        name: String,
+        args: Vec<HirScalar>,
+    },
+    /// None: ALL.
+    Deallocate(Option<String>),
+    Declare {
+        name: String,
+        hold: bool,
+        scroll: bool,
+        query: Box<Plan>,
+    },
+    Fetch {
+        name: String,
+        direction: FetchDirection,
+        is_move: bool,
+        timeout_micros: Option<i64>,
+    },
+    /// None: ALL.
+    Close(Option<String>),
+    Explain(Box<ExplainPlan>),
+    /// A statement that has nothing to do (IF EXISTS, IF NOT EXISTS): its command tag and notice.
+    Nothing {
+        tag: &'static str,
+        notice: Option<SqlError>,
+    },
+}
+
+/// A query that is read once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelectPlan {
+    /// The result's rows without order; after `finishing` the columns are `desc`'s.
+    pub hir: Hir,
+    pub finishing: Finishing,
+    pub desc: RelDesc,
+    pub as_of: Option<AsOfPlan>,
+    /// Catalog relations that it reads, views among them.
+    pub depends_on: Vec<GlobalId>,
+}
+
+impl SelectPlan {
+    /// The query as a relation with exactly `desc`'s columns, LIMIT included, order forgotten: what a view maintains.
+    pub fn into_relation(self) -> Hir {
+        let SelectPlan { hir, finishing, .. } = self;
+        let Finishing { order_by, limit, offset, project } = finishing;
+        let limited = if limit.is_some() || offset > 0 {
+            let int8 = |n: u64| HirScalar::Literal(Value::Int8(i64::try_from(n).unwrap_or(i64::MAX)), SqlType::Int8.not_null());
+            Hir::TopK {
+                input: Box::new(hir),
+                group_key: Vec::new(),
+                order_by,
+                limit: limit.map(int8),
+                offset: (offset > 0).then(|| int8(offset)),
+                with_ties: false,
+            }
+        } else {
+            hir
+        };
+        if project.len() == limited.arity() && project.iter().enumerate().all(|(i, p)| i == *p) {
+            return limited;
+        }
+        Hir::Project { input: Box::new(limited), outputs: project }
+    }
+}
+
+/// AS OF: a constant expression of type numeric, timestamp or timestamptz (`mz_timestamp` is numeric here: milliseconds since 1970).
+#[derive(Clone, Debug, PartialEq)]
+pub struct AsOfPlan {
+    pub at_least: bool,
+    pub time: HirScalar,
+}
+
+#[derive(Clone, Debug)]
+pub struct SubscribePlan {
+    /// A relation read as it is, when the statement names one that is kept; else None and `query` holds.
+    pub relation: Option<GlobalId>,
+    pub query: Hir,
+    /// Columns of the relation or query.
+    pub desc: RelDesc,
+    /// Columns sent: mz_timestamp, [mz_progressed], mz_diff or mz_state, then keys and values by the output's form.
+    pub result: RelDesc,
+    pub as_of: Option<AsOfPlan>,
+    pub up_to: Option<HirScalar>,
+    pub snapshot: bool,
+    pub progress: bool,
+    pub output: SubscribeForm,
+    pub depends_on: Vec<GlobalId>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SubscribeForm {
+    /// mz_timestamp, [mz_progressed], mz_diff, columns.
+    Diffs,
+    /// As Diffs; rows of one time ordered by columns of (mz_diff ++ columns): index 0 is mz_diff.
+    WithinTimestampOrderBy(Vec<expr::ColumnOrder>),
+    /// mz_timestamp, [mz_progressed], mz_state, key columns, other columns.
+    Upsert { key: Vec<usize> },
+    /// mz_timestamp, [mz_progressed], mz_state, key columns, before_*, after_*.
+    Debezium { key: Vec<usize> },
+}
+
+/// INSERT: `source` yields one row for each table column, in the table's order, cast to its type, defaults filled in.
+#[derive(Clone, Debug)]
+pub struct InsertPlan {
+    pub table: GlobalId,
+    pub source: SelectPlan,
+    pub on_conflict: Option<ConflictPlan>,
+    pub returning: Option<ReturningPlan>,
+    /// NOT NULL and CHECK are the writer's to test: [`RowChecks`].
+    pub checks: RowChecks,
+}
+
+#[derive(Clone, Debug)]
+pub struct ConflictPlan {
+    /// The unique key that arbitrates; None: any (only with DO NOTHING).
+    pub key: Option<Vec<usize>>,
+    pub action: ConflictPlanAction,
+}
+
+#[derive(Clone, Debug)]
+pub enum ConflictPlanAction {
+    Nothing,
+    /// Over existing row ++ excluded row at level 0: the new row, column by column, and the condition.
+    Update {
+        row: Vec<HirScalar>,
+        filter: Option<HirScalar>,
+    },
+}
+
+/// RETURNING: over the affected row at level 0 (for UPDATE old row ++ new row ++ FROM columns as `rows` yields them).
+#[derive(Clone, Debug)]
+pub struct ReturningPlan {
+    pub exprs: Vec<HirScalar>,
+    pub desc: RelDesc,
+}
+
+/// What a table demands of each new row, in the order Postgres tests it.
+#[derive(Clone, Debug, Default)]
+pub struct RowChecks {
+    /// Columns that must not be NULL.
+    pub not_null: Vec<usize>,
+    /// Name, condition over the row at level 0; a violation is FALSE, not NULL.
+    pub checks: Vec<(String, HirScalar)>,
+}
+
+/// UPDATE: `rows` yields old row ++ new row (++ the FROM columns that RETURNING reads). Postgres updates a row once, whichever
+/// joined row comes first: keep one for each old row.
+#[derive(Clone, Debug)]
+pub struct UpdatePlan {
+    pub table: GlobalId,
+    pub arity: usize,
+    pub rows: Hir,
+    pub returning: Option<ReturningPlan>,
+    pub checks: RowChecks,
+    pub depends_on: Vec<GlobalId>,
+}
+
+/// DELETE: `rows` yields the rows to delete (++ the USING columns that RETURNING reads).
+#[derive(Clone, Debug)]
+pub struct DeletePlan {
+    pub table: GlobalId,
+    pub arity: usize,
+    pub rows: Hir,
+    pub returning: Option<ReturningPlan>,
+    pub depends_on: Vec<GlobalId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CopyToPlan {
+    pub source: CopySource,
+    pub format: CopyFormat,
+    /// None: STDOUT; else a path on the server.
+    pub file: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub enum CopySource {
+    Select(Box<SelectPlan>),
+    Subscribe(Box<SubscribePlan>),
+}
+
+#[derive(Clone, Debug)]
+pub struct CopyFromPlan {
+    pub table: GlobalId,
+    /// Columns that the data has, in order; others get `defaults`.
+    pub columns: Vec<usize>,
+    /// For every table column its default, where it has one.
+    pub defaults: Vec<Option<HirScalar>>,
+    pub desc: RelDesc,
+    pub checks: RowChecks,
+    pub format: CopyFormat,
+    pub file: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopyFormat {
+    Text { delimiter: u8, null: String, header: bool },
+    Csv { delimiter: u8, null: String, header: bool, quote: u8, escape: u8, force_quote: Vec<usize>, force_not_null: Vec<usize>, force_null: Vec<usize> },
+    Binary,
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateTablePlan {
+    pub name: FullName,
+    pub if_not_exists: bool,
+    pub temporary: bool,
+    /// Keys: the primary key first, then unique constraints.
+    pub desc: RelDesc,
+    /// For each column its default's text and meaning.
+    pub defaults: Vec<Option<(String, HirScalar)>>,
+    /// Name, text, condition over the row.
+    pub checks: Vec<(String, String, HirScalar)>,
+    /// Name, columns, and whether it is the primary key.
+    pub unique: Vec<(String, Vec<usize>, bool)>,
+    pub options: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateTableAsPlan {
+    pub name: FullName,
+    pub if_not_exists: bool,
+    pub desc: RelDesc,
+    pub query: SelectPlan,
+    pub with_data: bool,
+}
+
+/// CREATE [MATERIALIZED] VIEW.
+#[derive(Clone, Debug)]
+pub struct CreateViewPlan {
+    pub name: FullName,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    pub temporary: bool,
+    /// What the view stands for; columns are `desc`'s.
+    pub hir: Hir,
+    pub desc: RelDesc,
+    /// The text of its query, relation names fully qualified: what `pg_get_viewdef` shows and what is bound again at start.
+    pub query_sql: String,
+    /// The whole statement in that form.
+    pub create_sql: String,
+    pub options: Vec<(String, String)>,
+    pub depends_on: Vec<GlobalId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateIndexPlan {
+    /// None: the system names it (`t_a_idx`, `t_primary_idx`): `default_name` is the first to try.
+    pub name: Option<String>,
+    pub default_name: String,
+    pub if_not_exists: bool,
+    pub on: GlobalId,
+    pub on_name: FullName,
+    /// Over the relation's row.
+    pub keys: Vec<expr::Scalar>,
+    /// The text of each key.
+    pub key_sql: Vec<String>,
+    pub unique: bool,
+    pub options: Vec<(String, String)>,
+    pub create_sql: String,
+}
+
+#[derive(Clone, Debug)]
+pub enum TypePlan {
+    Enum(Vec<String>),
+    Composite(Vec<(String, ColType)>),
+}
+
+/// A value in an option list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OptionPlan {
+    Text(String),
+    Secret(ObjectRef),
+    Connection(ObjectRef),
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateConnectionPlan {
+    pub name: FullName,
+    pub if_not_exists: bool,
+    pub kind: ConnectionKind,
+    /// Lower-case names (`broker`, `security protocol`, `host`) in the order written.
+    pub options: Vec<(String, OptionPlan)>,
+    /// WITH (VALIDATE = false).
+    pub validate: Option<bool>,
+    pub create_sql: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionKind {
+    Kafka,
+    SchemaRegistry,
+    Postgres,
+    MySql,
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateSinkPlan {
+    pub name: FullName,
+    pub if_not_exists: bool,
+    pub from: GlobalId,
+    pub desc: RelDesc,
+    pub kind: ConnectionKind,
+    pub connection: ObjectRef,
+    pub options: Vec<(String, OptionPlan)>,
+    pub key: Vec<usize>,
+    pub key_format: Option<FormatPlan>,
+    pub format: Option<FormatPlan>,
+    /// `upsert`, `debezium`.
+    pub envelope: Option<String>,
+    pub with: Vec<(String, String)>,
+    pub create_sql: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct DropPlan {
+    pub kind: ObjectKind,
+    /// Objects that exist.
+    pub objects: Vec<ObjectRef>,
+    /// For DROP SCHEMA and DROP DATABASE, whose ids only the catalog knows.
+    pub names: Vec<String>,
+    pub cascade: bool,
+    /// One for each name that was not there (IF EXISTS).
+    pub notices: Vec<SqlError>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ShowPlan {
+    pub kind: ShowKind,
+    /// IN schema.
+    pub schema: Option<String>,
+    /// SHOW COLUMNS FROM, SHOW INDEXES ON.
+    pub relation: Option<ObjectRef>,
+    pub like: Option<String>,
+    pub desc: RelDesc,
+}
+
+#[derive(Clone, Debug)]
+pub struct ExplainPlan {
+    pub stage: crate::ast::ExplainStage,
+    pub analyze: bool,
+    /// `text` or `json`, and flags as written.
+    pub options: Vec<(String, String)>,
+    pub target: ExplainPlanTarget,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExplainPlanTarget {
+    Plan(Box<Plan>),
+    /// An object's own plan.
+    Object(ObjectRef),
+}
+
+/// What `describe` answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Described {
+    pub params: Vec<SqlType>,
+    /// None for statements that return no rows, and for EXECUTE and FETCH, whose result the session knows.
+    pub result: Option<RelDesc>,
+}
