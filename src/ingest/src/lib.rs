@@ -6,7 +6,16 @@
 //!
 //! Not here: assigning times (the committer's tick does that), durability (`storage`), SQL (`sql`).
 
+/// Bytes of records into columns.
+pub mod decode;
+/// What a message means as a change.
+pub mod envelope;
+/// A record as a connector hands it over.
+pub mod record;
+/// Connectors.
+pub mod source;
 /// What a source is, and what it hands over.
 pub mod spec;
 
+pub use source::generator::tables as generator_tables;
 pub use spec::*;

@@ -1,0 +1,196 @@
+//! Values of types without a fast path: text through the type's own input, nested JSON element by element.
+
+use super::scan::Scanner;
+use super::{cell, json};
+use crate::decode::cell::{Cell, Place, Wire};
+use repr::{ColType, SqlError, SqlType, Value};
+
+/// The value that `text` is in the input syntax of the column's type, its modifier applied.
+/// Errors: Postgres's, for that text.
+pub fn value(text: &str, col: &ColType) -> Result<Value, SqlError> {
+    interim::from_text(text, &col.ty, col.typmod)
+}
+
+mod interim {
+    use super::*;
+    use repr::error::state;
+    use repr::jsonb::Jsonb;
+    pub fn from_text(text: &str, ty: &SqlType, _typmod: i32) -> Result<Value, SqlError> {
+        let bad = || SqlError::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""));
+        Ok(match ty {
+            SqlType::Jsonb => Value::Jsonb(Box::new(doc(&serde_json::from_str(text).map_err(|_| bad())?))),
+            t if t.is_string() || *t == SqlType::Json => Value::Text(text.into()),
+            SqlType::Float8 => Value::Float8(text.parse().map_err(|_| bad())?),
+            SqlType::Float4 => Value::Float4(text.parse().map_err(|_| bad())?),
+            SqlType::Int4 => Value::Int4(text.trim().parse().map_err(|_| bad())?),
+            SqlType::Numeric => {
+                let (unscaled, scale) = cell::plain_decimal(text).ok_or_else(bad)?;
+                Value::Numeric(repr::Numeric::Small { unscaled, scale })
+            }
+            _ => return Err(bad()),
+        })
+    }
+    fn doc(v: &serde_json::Value) -> Jsonb {
+        match v {
+            serde_json::Value::Null => Jsonb::Null,
+            serde_json::Value::Bool(b) => Jsonb::Bool(*b),
+            serde_json::Value::Number(n) => {
+                let (unscaled, scale) = cell::plain_decimal(&n.to_string()).unwrap_or((0, 0));
+                Jsonb::Number(repr::Numeric::Small { unscaled, scale })
+            }
+            serde_json::Value::String(s) => Jsonb::String(s.clone()),
+            serde_json::Value::Array(a) => Jsonb::Array(a.iter().map(doc).collect()),
+            serde_json::Value::Object(o) => {
+                let mut e: Vec<_> = o.iter().map(|(k, v)| (k.clone(), doc(v))).collect();
+                e.sort_by(|a, b| (a.0.len(), &a.0).cmp(&(b.0.len(), &b.0)));
+                Jsonb::Object(e)
+            }
+        }
+    }
+}
+
+/// An array, list, map or record from JSON.
+/// Errors: a member or element that its type refuses.
+pub fn nested(text: &str, col: &ColType) -> Result<Value, String> {
+    let mut scanner = Scanner::new(text, Place::Value, 0);
+    let v = build(&mut scanner, col)?;
+    scanner.end()?;
+    Ok(v)
+}
+
+fn build(s: &mut Scanner<'_>, col: &ColType) -> Result<Value, String> {
+    match (&col.ty, s.peek()) {
+        (_, Some(b'n')) => s.literal("null").map(|_| Value::Null),
+        (SqlType::Array(_), Some(b'[')) => array(s, col),
+        (SqlType::List(elem), Some(b'[')) => {
+            let elem = (**elem).clone().nullable();
+            let mut elems = Vec::new();
+            elements(s, |s| {
+                elems.push(build(s, &elem)?);
+                Ok(())
+            })?;
+            Ok(Value::array(elems))
+        }
+        (SqlType::Map(elem), Some(b'{')) => {
+            let elem = (**elem).clone().nullable();
+            let mut entries: Vec<(String, Value)> = Vec::new();
+            s.object(&mut String::new(), |s, name, scratch| {
+                let name = s.resolve(name, scratch).to_owned();
+                cell::no_nul(&name)?;
+                let v = build(s, &elem)?;
+                match entries.binary_search_by(|e| e.0.as_str().cmp(&name)) {
+                    Ok(i) => entries[i].1 = v,
+                    Err(i) => entries.insert(i, (name, v)),
+                }
+                Ok(())
+            })?;
+            Ok(Value::Map(entries))
+        }
+        (SqlType::Record(r), Some(b'{')) => {
+            let mut fields = vec![Value::Null; r.fields.len()];
+            s.object(&mut String::new(), |s, name, scratch| {
+                match r.fields.iter().position(|f| f.0 == s.resolve(name, scratch)) {
+                    Some(i) => fields[i] = build(s, &r.fields[i].1)?,
+                    None => {
+                        s.value()?;
+                    }
+                }
+                Ok(())
+            })?;
+            Ok(Value::Record(fields))
+        }
+        (SqlType::Array(_) | SqlType::List(_) | SqlType::Map(_) | SqlType::Record(_), Some(b'{' | b'[')) => {
+            Err(format!("a JSON {} is not a value of type {}", if s.peek() == Some(b'{') { "object" } else { "array" }, col.ty))
+        }
+        _ => {
+            let mut scratch = String::new();
+            let c = json::value(s, col, Wire::default(), &mut scratch)?;
+            Ok(owned(c, s.text(), &scratch, &col.ty))
+        }
+    }
+}
+
+fn elements(s: &mut Scanner<'_>, mut each: impl FnMut(&mut Scanner<'_>) -> Result<(), String>) -> Result<(), String> {
+    s.expect(b'[', "an array")?;
+    if s.eat(b']') {
+        return Ok(());
+    }
+    loop {
+        each(s)?;
+        if !s.another(b']')? {
+            return Ok(());
+        }
+    }
+}
+
+/// A Postgres array: JSON arrays in arrays are its dimensions, which must be even.
+fn array(s: &mut Scanner<'_>, col: &ColType) -> Result<Value, String> {
+    let SqlType::Array(elem) = &col.ty else { return Err("not an array type".into()) };
+    let inner = ColType { ty: (**elem).clone(), typmod: col.typmod, nullable: true };
+    let mut elems = Vec::new();
+    let mut dims: Vec<i32> = Vec::new();
+    dimension(s, &inner, 0, &mut dims, &mut elems)?;
+    if elems.is_empty() {
+        return Ok(Value::array(Vec::new()));
+    }
+    Ok(Value::Array(Box::new(repr::ArrayValue { elems, dims: dims.into_iter().map(|n| (n, 1)).collect() })))
+}
+
+fn dimension(s: &mut Scanner<'_>, elem: &ColType, level: usize, dims: &mut Vec<i32>, elems: &mut Vec<Value>) -> Result<(), String> {
+    const UNEVEN: &str = "malformed JSON array: its arrays are not of equal length and depth";
+    if level >= 6 {
+        return Err("a JSON array has more than 6 dimensions".into());
+    }
+    // Depth is known once the first leaf was met.
+    let leaf_seen = !elems.is_empty();
+    let mut n = 0i32;
+    s.expect(b'[', "an array")?;
+    if !s.eat(b']') {
+        loop {
+            let nests = s.peek() == Some(b'[') && !matches!(elem.ty, SqlType::Json | SqlType::Jsonb);
+            if nests {
+                if !elems.is_empty() && dims.len() <= level + 1 {
+                    return Err(UNEVEN.into());
+                }
+                dimension(s, elem, level + 1, dims, elems)?;
+            } else {
+                if dims.len() > level + 1 {
+                    return Err(UNEVEN.into());
+                }
+                elems.push(build(s, elem)?);
+                if dims.len() <= level {
+                    dims.resize(level + 1, -1);
+                }
+            }
+            n += 1;
+            if !s.another(b']')? {
+                break;
+            }
+        }
+    }
+    if dims.len() <= level {
+        if leaf_seen {
+            return Err(UNEVEN.into());
+        }
+        dims.resize(level + 1, -1);
+    }
+    match dims[level] {
+        -1 => dims[level] = n,
+        m if m != n => return Err(UNEVEN.into()),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A cell as a value of its own.
+pub fn owned(cell: Cell, text: &str, scratch: &str, ty: &SqlType) -> Value {
+    let buffers = cell::Buffers { value: text.as_bytes(), key: &[], scratch };
+    match cell {
+        Cell::Other(v) => *v,
+        cell => {
+            let mut builder = repr::ColumnBuilder::new(ty, 1);
+            cell::push(&mut builder, &cell, buffers);
+            repr::column::get(&builder.finish(), ty, 0)
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Envelopes: what a message means as a change of the relation.
+//!
+//! ```text
+//!   none       every record is a row                              +1
+//!   upsert     the last message of a key is its row               -1 old, +1 new
+//!   debezium   the same, of `after` in Debezium's change events
+//! ```
+//! [`Pipeline`] is decoder, envelope and error rows of one output; it holds what was pushed since the last [`Pipeline::take`].
+//! Law: cutting the same records into any batches gives the same collection.
+
+/// Debezium's change events.
+pub mod debezium;
+/// The last row of each key.
+pub mod upsert;
+
+use crate::decode::{Decoder, Rows};
+use crate::record::Record;
+use crate::spec::{errors_desc, ColumnSource, Envelope, Format, OnError, OutputSpec, StateReader};
+use repr::error::state;
+use repr::{Deltas, GlobalId, SqlError, Value};
+use upsert::Upsert;
+
+/// From records to changes of one output and of the errors relation.
+pub struct Pipeline {
+    output: GlobalId,
+    errors: GlobalId,
+    relation: String,
+    on_error: OnError,
+    decoder: Decoder,
+    kind: Kind,
+    rows: Rows,
+    bad: Rows,
+    /// Records listed as errors since the start.
+    pub error_count: u64,
+}
+
+enum Kind {
+    None,
+    Upsert(Upsert),
+    Debezium(Upsert, debezium::Schema),
+}
+
+/// What the records of a source become.
+pub struct PipelineSpec<'a> {
+    pub output: &'a OutputSpec,
+    pub errors: GlobalId,
+    pub relation: String,
+    pub on_error: OnError,
+    pub key_format: Option<&'a Format>,
+    pub value_format: &'a Format,
+    pub envelope: &'a Envelope,
+}
+
+impl Pipeline {
+    /// Errors: columns that the format cannot bring; an envelope with key whose output has none.
+    pub fn new(spec: PipelineSpec<'_>) -> Result<Pipeline, SqlError> {
+        let output = spec.output;
+        let from_key: Vec<usize> = (0..output.columns.len()).filter(|i| matches!(output.columns[*i], ColumnSource::Key(_))).collect();
+        let (key, by_value) = match spec.envelope {
+            Envelope::None => (Vec::new(), Vec::new()),
+            // The declared key, if it is made of what the message key brings; else all columns of the message key.
+            _ => match output.desc.keys.first().filter(|k| !k.is_empty()) {
+                Some(k) => (k.clone(), k.iter().copied().filter(|i| !from_key.contains(i)).collect()),
+                None => (from_key, Vec::new()),
+            },
+        };
+        if *spec.envelope != Envelope::None && key.is_empty() {
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "ENVELOPE UPSERT and ENVELOPE DEBEZIUM need a key")
+                .with_hint("declare PRIMARY KEY (...) NOT ENFORCED over columns of the message key, or INCLUDE KEY"));
+        }
+        let decoder = Decoder::new(output, spec.key_format, spec.value_format, &by_value)?;
+        let upsert = || Upsert::new(decoder.types().to_vec(), key.clone());
+        let kind = match spec.envelope {
+            Envelope::None => Kind::None,
+            Envelope::Upsert => Kind::Upsert(upsert()),
+            Envelope::Debezium if *spec.value_format == Format::Json => Kind::Debezium(upsert(), debezium::Schema::default()),
+            Envelope::Debezium => return Err(SqlError::unsupported("ENVELOPE DEBEZIUM with a format other than JSON", "use FORMAT JSON")),
+        };
+        Ok(Pipeline {
+            output: output.id,
+            errors: spec.errors,
+            relation: spec.relation,
+            on_error: spec.on_error,
+            rows: Rows::new(decoder.types()),
+            bad: Rows::new(&errors_desc().types),
+            decoder,
+            kind,
+            error_count: 0,
+        })
+    }
+
+    /// Reads back the rows that are durable, for envelopes that need them.
+    pub fn restore(&mut self, state: &dyn StateReader) -> Result<(), SqlError> {
+        match &mut self.kind {
+            Kind::None => Ok(()),
+            Kind::Upsert(u) | Kind::Debezium(u, _) => u.restore(state.read(self.output)?),
+        }
+    }
+
+    pub fn decoder(&mut self) -> &mut Decoder {
+        &mut self.decoder
+    }
+
+    /// Takes in one record.
+    /// Errors: under `ON ERROR = 'fail'`, the reason why it cannot be decoded; the record is not taken in.
+    pub fn push(&mut self, record: &Record<'_>) -> Result<(), String> {
+        let done = match &mut self.kind {
+            Kind::None => self.decoder.record(record).and_then(|_| self.decoder.push(record, &mut self.rows)),
+            Kind::Upsert(u) => u.push(&mut self.decoder, record),
+            Kind::Debezium(u, schema) => debezium::push(u, schema, &mut self.decoder, record),
+        };
+        match (done, self.on_error) {
+            (Ok(()), _) => Ok(()),
+            (Err(reason), OnError::Fail) => Err(reason),
+            (Err(reason), OnError::Quarantine) => {
+                self.quarantine(record, &reason);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lists a record in `<source>_errors`.
+    pub fn quarantine(&mut self, record: &Record<'_>, reason: &str) {
+        self.error_count += 1;
+        let headers = if record.headers.is_empty() { Value::Null } else { Value::Text(record.headers_json()) };
+        let bytes = |b: Option<&[u8]>| b.map_or(Value::Null, |b| Value::Bytea(b.to_vec()));
+        self.bad.push_row(&[
+            Value::Text(record.position()),
+            bytes(record.key),
+            bytes(record.value),
+            headers,
+            Value::Text(reason.replace('\0', "\\0")),
+            Value::Text(self.relation.clone()),
+            Value::TimestampTz(now_micros()),
+        ]);
+    }
+
+    /// Records that wait to be taken.
+    pub fn len(&self) -> usize {
+        self.bad.len()
+            + match &self.kind {
+                Kind::None => self.rows.len(),
+                Kind::Upsert(u) | Kind::Debezium(u, _) => u.pending(),
+            }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of the records that wait to be taken.
+    pub fn bytes(&self) -> usize {
+        match &self.kind {
+            Kind::None => self.rows.bytes(),
+            Kind::Upsert(u) | Kind::Debezium(u, _) => u.pending_bytes(),
+        }
+    }
+
+    /// Rows that the envelope keeps.
+    pub fn state_len(&self) -> usize {
+        match &self.kind {
+            Kind::None => 0,
+            Kind::Upsert(u) | Kind::Debezium(u, _) => u.state_len(),
+        }
+    }
+
+    /// The changes since the last call: for envelopes with key, the net change of each key.
+    pub fn take(&mut self) -> Vec<(GlobalId, Deltas)> {
+        let mut out = Vec::new();
+        let deltas = match &mut self.kind {
+            Kind::None => Deltas::inserts(self.rows.take()),
+            Kind::Upsert(u) | Kind::Debezium(u, _) => u.take(),
+        };
+        if !deltas.is_empty() {
+            out.push((self.output, deltas));
+        }
+        if !self.bad.is_empty() {
+            out.push((self.errors, Deltas::inserts(self.bad.take())));
+        }
+        out
+    }
+}
+
+/// The wall clock in microseconds since 2000.
+pub fn now_micros() -> i64 {
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_micros());
+    i64::try_from(since_1970).unwrap_or(i64::MAX) - crate::decode::cell::EPOCH_SHIFT_MICROS
+}

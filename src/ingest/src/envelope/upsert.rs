@@ -1,0 +1,189 @@
+//! Upsert: the last message of a key is its row, a null value deletes it.
+//!
+//! ```text
+//!   offset   key  value        state            the batch's changes (10..13 in one batch)
+//!   10       a    1            a: 1
+//!   11       a    2            a: 2
+//!   12       b    9            a: 2, b: 9       (a,2) +1   (b,9) +1
+//!   13       c    null         a: 2, b: 9
+//! ```
+//! State: one row a live key (key bytes to row bytes), read back from the durable output at a start, so a restart needs no second store.
+//! A value that cannot be decoded leaves the old row; a null or undecodable key changes nothing: both are the caller's error row.
+
+use crate::decode::{Decoder, Rows};
+use crate::record::Record;
+use repr::batch::Col;
+use repr::{Batch, ColType, Deltas, Diff, RowCodec, SqlError};
+use std::collections::HashMap;
+
+type Bytes = Box<[u8]>;
+
+pub struct Upsert {
+    key: Vec<usize>,
+    codec: RowCodec,
+    key_codec: RowCodec,
+    state: HashMap<Bytes, Bytes, foldhash::fast::RandomState>,
+    rows: Rows,
+    /// For each of `rows`, whether it deletes its key (its other columns are NULL then).
+    deletes: Vec<bool>,
+}
+
+impl Upsert {
+    /// `key`: the key's columns.
+    pub fn new(types: Vec<ColType>, key: Vec<usize>) -> Upsert {
+        let key_types = key.iter().map(|i| types[*i].clone()).collect();
+        Upsert {
+            key,
+            rows: Rows::new(&types),
+            codec: RowCodec::new(types),
+            key_codec: RowCodec::new(key_types),
+            state: HashMap::default(),
+            deletes: Vec::new(),
+        }
+    }
+
+    pub fn pending(&self) -> usize {
+        self.rows.len()
+    }
+    pub fn pending_bytes(&self) -> usize {
+        self.rows.bytes()
+    }
+    pub fn state_len(&self) -> usize {
+        self.state.len()
+    }
+
+    /// Reads the state back from what is durable. Parts need not be consolidated: a row counts as often as its diffs say.
+    /// Errors: a part that cannot be read; a key with two rows (damage).
+    pub fn restore(&mut self, parts: impl Iterator<Item = Result<Deltas, SqlError>>) -> Result<(), SqlError> {
+        // Rows whose diffs do not add up to 0 or 1 yet, because their other half stands in another part.
+        let mut open: HashMap<Bytes, (Bytes, Diff), foldhash::fast::RandomState> = HashMap::default();
+        for part in parts {
+            let part = part?;
+            let (keys, rows) = self.encode(&part.rows);
+            for i in 0..part.len() {
+                let row = rows.get(i);
+                let diff = part.diffs.get(i);
+                let entry = open.entry(row.into()).or_insert_with(|| (keys.get(i).into(), 0));
+                entry.1 += diff;
+                if entry.1 == 0 {
+                    open.remove(row);
+                }
+            }
+        }
+        for (row, (key, diff)) in open {
+            if diff != 1 || self.state.insert(key, row).is_some() {
+                return Err(SqlError::new(
+                    repr::error::state::DATA_CORRUPTED,
+                    "the durable rows of a source with ENVELOPE UPSERT or DEBEZIUM do not have unique keys",
+                ));
+            }
+        }
+        self.state.shrink_to_fit();
+        Ok(())
+    }
+
+    /// Takes in a message. Errors: why it cannot be; nothing is taken in then.
+    pub fn push(&mut self, decoder: &mut Decoder, record: &Record<'_>) -> Result<(), String> {
+        let key = record.key.ok_or("the message has no key")?;
+        decoder.begin();
+        match record.value {
+            Some(value) => {
+                decoder.value(value, None)?;
+                decoder.key(key, None)?;
+                self.put(decoder, record)
+            }
+            None => {
+                decoder.key(key, None)?;
+                self.delete(decoder, record)
+            }
+        }
+    }
+
+    /// The decoder's current cells are the key's new row.
+    pub fn put(&mut self, decoder: &mut Decoder, record: &Record<'_>) -> Result<(), String> {
+        decoder.meta(record);
+        decoder.check_key(&self.key)?;
+        decoder.push(record, &mut self.rows)?;
+        self.deletes.push(false);
+        Ok(())
+    }
+
+    /// The key in the decoder's current cells has no row any more.
+    pub fn delete(&mut self, decoder: &mut Decoder, record: &Record<'_>) -> Result<(), String> {
+        decoder.push_key(record, &self.key, &mut self.rows)?;
+        self.deletes.push(true);
+        Ok(())
+    }
+
+    /// The net changes since the last call, keys in the order of their first message.
+    pub fn take(&mut self) -> Deltas {
+        let deletes = std::mem::take(&mut self.deletes);
+        let batch = self.rows.take();
+        if batch.len == 0 {
+            return Deltas::default();
+        }
+        let (keys, rows) = self.encode(&batch);
+        let mut last: HashMap<&[u8], u32, foldhash::fast::RandomState> = HashMap::with_capacity_and_hasher(batch.len, Default::default());
+        let mut order: Vec<u32> = Vec::new();
+        for i in 0..batch.len {
+            if last.insert(keys.get(i), i as u32).is_none() {
+                order.push(i as u32);
+            }
+        }
+        let mut removed: Vec<Bytes> = Vec::new();
+        let mut added: Vec<u32> = Vec::new();
+        for first in order {
+            let key = keys.get(first as usize);
+            let i = last[key];
+            if deletes[i as usize] {
+                removed.extend(self.state.remove(key));
+                continue;
+            }
+            let row = rows.get(i as usize);
+            match self.state.get_mut(key) {
+                Some(old) if **old == *row => {}
+                Some(old) => {
+                    removed.push(std::mem::replace(old, row.into()));
+                    added.push(i);
+                }
+                None => {
+                    self.state.insert(key.into(), row.into());
+                    added.push(i);
+                }
+            }
+        }
+        drop(last);
+        let new = if added.len() == batch.len { batch } else { batch.take(&added.clone().into()) };
+        if removed.is_empty() {
+            return Deltas::inserts(new);
+        }
+        let old = self.codec.decode(removed.iter().map(|r| &**r));
+        let mut diffs: Col<Diff> = Col::same(-1, old.len);
+        let plus: Col<Diff> = Col::same(1, new.len);
+        diffs.extend(&plus, 0, new.len);
+        let rows = if new.len == 0 { old } else { Batch::concat(&[old, new]) };
+        Deltas { rows, diffs }
+    }
+
+    fn encode(&self, batch: &Batch) -> (Encoded, Encoded) {
+        let key_cols: Vec<_> = self.key.iter().map(|i| batch.cols[*i].clone()).collect();
+        let (mut keys, mut rows) = (Encoded::default(), Encoded::default());
+        self.key_codec.encode_keys(&key_cols, batch.len, &mut keys.bytes, &mut keys.ends);
+        self.codec.encode_rows(&batch.cols, batch.len, &mut rows.bytes, &mut rows.ends);
+        (keys, rows)
+    }
+}
+
+/// Byte strings one after another.
+#[derive(Default)]
+struct Encoded {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl Encoded {
+    fn get(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
+        &self.bytes[start..self.ends[i] as usize]
+    }
+}

@@ -1,0 +1,390 @@
+//! Lines of files: a path or glob, read once or followed like `tail -F`.
+//!
+//! ```text
+//!   without TAIL   all files to their ends ─ parts, one unit ─► snapshot ─► Finished
+//!   TAIL           all files to their sizes at the start ─ parts, one unit ─► snapshot ─► what is appended, as it comes
+//! ```
+//! Following: new files that match, rotation by rename (the old file is read to its end, wherever it went), truncation
+//! (begins again at 0). A last line without newline waits for it; it counts as a record when the file ends for good
+//! (no TAIL, or rotated away).
+//! Position: a [`Mark`] for each file.
+
+use super::follow::{find, find_inode, inode_of, Followed, Mark, RECORD_BYTES_MAX};
+use super::{End, Feed};
+use crate::decode::csv;
+use crate::envelope::{Pipeline, PipelineSpec};
+use crate::record::Record;
+use crate::spec::*;
+use repr::error::state;
+use repr::SqlError;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Position {
+    files: Vec<Mark>,
+    /// Read to the end, once and for all (no TAIL).
+    #[serde(default)]
+    finished: bool,
+}
+
+/// Changes that are held before a part is handed over.
+const PART_ROWS: usize = 50_000;
+const PART_BYTES: usize = 8 << 20;
+/// How often new files and rotations are looked for.
+const RESCAN: Duration = Duration::from_millis(200);
+/// How long a file that was rotated away is still read.
+const GONE_GRACE: Duration = Duration::from_secs(3);
+/// Pause between looks at files that do not grow: doubles from the first to the second.
+const IDLE_MIN: Duration = Duration::from_millis(2);
+const IDLE_MAX: Duration = Duration::from_millis(20);
+
+/// Checks that the files can be read.
+/// Errors: no such file (58030 for one that cannot be read), a pattern that is none.
+pub fn inspect(path: &str, tail: bool, format: &Format) -> Result<(), SqlError> {
+    let files = find(path).map_err(|m| SqlError::new(state::INVALID_PARAMETER_VALUE, m))?;
+    let waits = tail && path.contains(['*', '?', '[']);
+    if files.is_empty() && !waits {
+        return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("no file matches \"{path}\""))
+            .with_hint("the path is on the server; with TAIL, a pattern may match files that come later"));
+    }
+    for f in &files {
+        std::fs::File::open(f).map_err(|e| SqlError::new(state::IO_ERROR, format!("could not open file \"{}\": {e}", f.display())))?;
+    }
+    if *format == Format::Bytes {
+        return Err(SqlError::unsupported("FORMAT BYTES of a FILE source", "use FORMAT TEXT: a record is a line"));
+    }
+    Ok(())
+}
+
+pub(super) fn run(source: &StartSource, feed: &mut Feed) -> End {
+    match Reader::start(source, feed) {
+        Ok(end) | Err(end) => end,
+    }
+}
+
+struct Reader<'a> {
+    feed: &'a mut Feed,
+    pattern: String,
+    tail: bool,
+    format: Format,
+    outputs: Vec<repr::GlobalId>,
+    pipelines: Vec<Pipeline>,
+    files: Vec<Followed>,
+    /// Which file's header the decoders know.
+    header_of: Option<u64>,
+    finished: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn start(source: &StartSource, feed: &'a mut Feed) -> Result<End, End> {
+        let Connector::File { path, tail, format } = &source.spec.connector else {
+            return Err(End::Failed("internal error: not a file source".into()));
+        };
+        let failed = |e: SqlError| End::Failed(e.message);
+        let mut pipelines = Vec::new();
+        for output in &source.spec.outputs {
+            let relation = if source.spec.outputs.len() > 1 { output.reference.clone() } else { source.spec.name.clone() };
+            let spec = PipelineSpec {
+                output,
+                errors: source.spec.errors,
+                relation,
+                on_error: source.spec.on_error,
+                key_format: None,
+                value_format: format,
+                envelope: &Envelope::None,
+            };
+            pipelines.push(Pipeline::new(spec).map_err(failed)?);
+        }
+        let position: Option<Position> = match &source.resume {
+            Some(p) => Some(serde_json::from_str(p).map_err(|e| End::Failed(format!("the durable position cannot be read: {e}")))?),
+            None => None,
+        };
+        if position.is_some() && source.spec.outputs.iter().any(|o| !o.snapshot_done) {
+            return Err(End::Failed("a relation was added after the files had been read: create another source for it".into()));
+        }
+        let outputs = source.spec.outputs.iter().map(|o| o.id).collect();
+        let mut reader = Reader {
+            feed,
+            pattern: path.clone(),
+            tail: *tail,
+            format: format.clone(),
+            outputs,
+            pipelines,
+            files: Vec::new(),
+            header_of: None,
+            finished: false,
+        };
+        match position {
+            Some(p) if p.finished => return Ok(End::Finished),
+            Some(p) => {
+                reader.reopen(&p.files)?;
+                reader.discover()?;
+            }
+            None => {
+                reader.discover()?;
+                reader.snapshot()?;
+            }
+        }
+        if !*tail {
+            return Ok(End::Finished);
+        }
+        reader.feed.status(SourceStatus::Running)?;
+        reader.follow()
+    }
+
+    /// Opens the files that the durable position names, where they are now.
+    fn reopen(&mut self, marks: &[Mark]) -> Result<(), End> {
+        for mark in marks {
+            let path = Path::new(&mark.path);
+            let now = if inode_of(path) == Some(mark.inode) { Some(path.to_path_buf()) } else { find_inode(&mark.path, mark.inode) };
+            // A restored backup has other inodes: then path and first bytes decide.
+            for candidate in now.into_iter().chain([path.to_path_buf()]) {
+                let Ok(mut file) = Followed::open(&candidate) else { continue };
+                if mark.offset > 0 && file.resume(mark).unwrap_or(false) {
+                    self.files.push(file);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for new files, and for followed ones that are no longer where they were.
+    fn discover(&mut self) -> Result<(), End> {
+        let paths = find(&self.pattern).map_err(End::Failed)?;
+        let mut seen: HashSet<u64> = HashSet::new();
+        for path in &paths {
+            let Some(inode) = inode_of(path) else { continue };
+            seen.insert(inode);
+            match self.files.iter_mut().find(|f| f.inode == inode) {
+                Some(f) => {
+                    f.gone_since = None;
+                    if Path::new(&f.path) != path && inode_of(Path::new(&f.path)) != Some(inode) {
+                        f.path = path.to_string_lossy().into_owned();
+                    }
+                }
+                None => match Followed::open(path) {
+                    Ok(f) if !self.files.iter().any(|o| o.inode == f.inode) => self.files.push(f),
+                    Ok(_) => {}
+                    Err(e) => self.feed.status(SourceStatus::Stalled(format!("could not open file \"{}\": {e}", path.display())))?,
+                },
+            }
+        }
+        for f in self.files.iter_mut().filter(|f| !seen.contains(&f.inode)) {
+            f.gone_since.get_or_insert_with(Instant::now);
+        }
+        self.feed.stats.set("files", self.files.len() as i64);
+        Ok(())
+    }
+
+    /// All that stands in the files now, as one unit.
+    fn snapshot(&mut self) -> Result<(), End> {
+        self.feed.status(SourceStatus::Snapshotting { rows: 0 })?;
+        if self.files.is_empty() && !self.tail {
+            return Err(End::Failed(format!("no file matches \"{}\"", self.pattern)));
+        }
+        let mut rows = 0;
+        for i in 0..self.files.len() {
+            // What is appended meanwhile may be read too; the loop ends at the first look that finds no more.
+            while self.read_some(i)? > 0 {
+                if self.pending_rows() >= PART_ROWS || self.pending_bytes() >= PART_BYTES {
+                    rows += self.stage(vec![], true)?;
+                    self.feed.status(SourceStatus::Snapshotting { rows })?;
+                }
+                self.feed.check()?;
+            }
+            if !self.tail {
+                self.last_record(i)?;
+            }
+        }
+        self.finished = !self.tail;
+        let done = self.outputs.clone();
+        self.stage(done, false)?;
+        Ok(())
+    }
+
+    fn follow(mut self) -> Result<End, End> {
+        let mut idle = IDLE_MIN;
+        let mut scanned = Instant::now();
+        loop {
+            let mut read = 0;
+            for i in 0..self.files.len() {
+                while self.pending_rows() < PART_ROWS && self.pending_bytes() < PART_BYTES {
+                    match self.read_some(i)? {
+                        0 => break,
+                        n => read += n,
+                    }
+                }
+            }
+            if scanned.elapsed() >= RESCAN {
+                scanned = Instant::now();
+                self.discover()?;
+                self.let_go()?;
+            }
+            if self.pending_rows() > 0 {
+                self.feed.status(SourceStatus::Running)?;
+                self.stage(vec![], false)?;
+            }
+            if read > 0 {
+                idle = IDLE_MIN;
+                self.feed.check()?;
+            } else {
+                self.feed.sleep(idle)?;
+                idle = (idle * 2).min(IDLE_MAX);
+            }
+        }
+    }
+
+    /// Ends the files that were rotated away some time ago: their last line is whole now.
+    fn let_go(&mut self) -> Result<(), End> {
+        let old = |f: &Followed| f.gone_since.is_some_and(|t| t.elapsed() >= GONE_GRACE);
+        while let Some(i) = self.files.iter().position(old) {
+            if self.read_some(i)? > 0 {
+                return Ok(());
+            }
+            self.last_record(i)?;
+            self.files.remove(i);
+            // Its mark goes from the position with the next unit.
+        }
+        Ok(())
+    }
+
+    fn pending_rows(&self) -> usize {
+        self.pipelines.iter().map(Pipeline::len).sum()
+    }
+    fn pending_bytes(&self) -> usize {
+        self.pipelines.iter().map(Pipeline::bytes).sum()
+    }
+
+    /// Hands over what is pending; returns the number of changes.
+    fn stage(&mut self, snapshot_of: Vec<repr::GlobalId>, more: bool) -> Result<u64, End> {
+        let deltas: Vec<_> = self.pipelines.iter_mut().flat_map(Pipeline::take).collect();
+        let rows = deltas.iter().map(|d| d.1.len() as u64).sum();
+        let errors = self.pipelines.iter().map(|p| p.error_count).sum();
+        self.feed.stats.errors.store(errors, Ordering::Relaxed);
+        let position = Position { files: self.files.iter().map(Followed::mark).collect(), finished: self.finished };
+        self.feed.stage(deltas, serde_json::to_string(&position).unwrap_or_default(), snapshot_of, more)?;
+        Ok(rows)
+    }
+
+    /// Reads a chunk of file `i` and takes in its whole records. Returns the bytes read.
+    fn read_some(&mut self, i: usize) -> Result<usize, End> {
+        let f = &mut self.files[i];
+        match f.read() {
+            Ok(Ok(0)) => Ok(0),
+            Ok(Ok(n)) => {
+                self.feed.stats.bytes.fetch_add(n as u64, Ordering::Relaxed);
+                self.records(i)?;
+                let f = &self.files[i];
+                if f.buf.len() > RECORD_BYTES_MAX {
+                    return Err(End::Failed(format!("a record at byte {} of \"{}\" is longer than {} MB", f.at, f.path, RECORD_BYTES_MAX >> 20)));
+                }
+                Ok(n)
+            }
+            Ok(Err(())) => {
+                tracing::info!("file \"{}\" was truncated: it is read from its beginning", f.path);
+                self.header_of = None;
+                Ok(0)
+            }
+            Err(e) => {
+                let why = format!("could not read file \"{}\": {e}", f.path);
+                self.feed.status(SourceStatus::Stalled(why))?;
+                Ok(0)
+            }
+        }
+    }
+
+    /// Takes in the whole records of file `i`'s buffer.
+    fn records(&mut self, i: usize) -> Result<(), End> {
+        if !self.learn_header(i)? {
+            return Ok(());
+        }
+        let f = &self.files[i];
+        let mut pos = 0;
+        loop {
+            let end = match self.format {
+                Format::Csv { .. } => csv::record_end(&f.buf, pos),
+                _ => memchr::memchr(b'\n', &f.buf[pos..]).map(|n| pos + n + 1),
+            };
+            let Some(end) = end else { break };
+            let (line, at) = (&f.buf[pos..end - 1], f.at + pos as u64);
+            take_in(&mut self.pipelines, self.feed, &self.format, &f.path, line, at)?;
+            pos = end;
+        }
+        self.files[i].consume(pos);
+        Ok(())
+    }
+
+    /// The file ended for good: what is left in the buffer is its last record.
+    fn last_record(&mut self, i: usize) -> Result<(), End> {
+        let rest = self.files[i].buf.len();
+        if rest == 0 || !self.learn_header(i)? {
+            return Ok(());
+        }
+        let f = &self.files[i];
+        take_in(&mut self.pipelines, self.feed, &self.format, &f.path, &f.buf, f.at)?;
+        self.files[i].consume(rest);
+        Ok(())
+    }
+
+    /// Makes the decoders know the header of file `i`, reading it first if need be. False: it is not there yet.
+    fn learn_header(&mut self, i: usize) -> Result<bool, End> {
+        let Format::Csv { header: true, delimiter, .. } = self.format else { return Ok(true) };
+        let f = &mut self.files[i];
+        if self.header_of == Some(f.inode) && f.header.is_some() {
+            return Ok(true);
+        }
+        if f.header.is_none() {
+            let (bytes, fresh) = if f.at == 0 {
+                (std::mem::take(&mut f.buf), true)
+            } else {
+                (f.beginning(1 << 20).map_err(|e| End::Failed(format!("could not read file \"{}\": {e}", f.path)))?, false)
+            };
+            let end = csv::record_end(&bytes, 0).or_else(|| (!self.tail && fresh && bytes.len() < super::follow::CHUNK_BYTES).then_some(bytes.len()));
+            let names = end.map(|end| {
+                let line = String::from_utf8_lossy(bytes[..end].strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes[..end])).into_owned();
+                csv::texts(line.trim_end_matches(['\r', '\n']), delimiter)
+            });
+            if fresh {
+                f.buf = bytes;
+            }
+            let Some(names) = names else { return Ok(false) };
+            let names = names.map_err(|e| End::Failed(format!("the header of \"{}\": {e}", f.path)))?;
+            f.header = Some(names);
+            if fresh {
+                f.consume(end.unwrap_or(0));
+            }
+        }
+        let header = f.header.clone().unwrap_or_default();
+        for p in &mut self.pipelines {
+            p.decoder().set_header(&header).map_err(|e| End::Failed(format!("\"{}\": {e}", self.files[i].path)))?;
+        }
+        self.header_of = Some(self.files[i].inode);
+        Ok(true)
+    }
+}
+
+/// Takes in one record (without its newline).
+fn take_in(pipelines: &mut [Pipeline], feed: &mut Feed, format: &Format, path: &str, line: &[u8], at: u64) -> Result<(), End> {
+    let mut line = line;
+    if at == 0 {
+        line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    }
+    if *format != Format::Text {
+        line = line.strip_suffix(b"\r").unwrap_or(line);
+        // A blank line is no record, except of one CSV column, where it is a NULL.
+        if line.iter().all(u8::is_ascii_whitespace) && !matches!(format, Format::Csv { columns: 1, .. }) {
+            return Ok(());
+        }
+    }
+    feed.stats.messages.fetch_add(1, Ordering::Relaxed);
+    let record = Record { value: Some(line), path, offset: i64::try_from(at).unwrap_or(i64::MAX), ..Default::default() };
+    for p in pipelines {
+        p.push(&record).map_err(|e| End::Failed(format!("{} cannot be decoded (ON ERROR = 'fail'): {e}", record.position())))?;
+    }
+    Ok(())
+}
