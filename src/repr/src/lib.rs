@@ -16,7 +16,7 @@ pub mod binary;
 pub mod canonical;
 /// Columns: the physical (Arrow) form of each type.
 pub mod column;
-/// Intervals, and the calendar that dates and timestamps use.
+/// Dates, times, intervals: calendar, zones, text, arithmetic.
 pub mod datetime;
 /// Errors with SQLSTATE.
 pub mod error;
@@ -26,8 +26,12 @@ pub mod ids;
 pub mod jsonb;
 /// Exact decimal numbers.
 pub mod numeric;
+/// Ranges: canonical form, order of bounds.
+pub mod range;
 /// Rows as order-preserving bytes.
 pub mod row;
+/// The session settings that text depends on.
+pub mod style;
 /// Text input and output of each type, as Postgres writes it.
 pub mod text;
 /// SQL types and column types.
@@ -43,5 +47,6 @@ pub use error::{SqlError, SqlState};
 pub use ids::{Diff, GlobalId, Timestamp};
 pub use numeric::Numeric;
 pub use row::RowCodec;
+pub use style::{DateFormat, DateOrder, DateStyle, IntervalStyle, TextStyle};
 pub use types::{ColType, RelDesc, SqlType};
 pub use value::{ArrayValue, Interval, RangeValue, TimeTz, Value};

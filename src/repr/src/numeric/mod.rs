@@ -1,5 +1,8 @@
 //! Exact decimal numbers: Postgres's `numeric`, any precision, with the display scale kept a value.
 
+/// Text in and out, modifiers, casts.
+mod text;
+
 use num_bigint::{BigInt, Sign};
 use num_traits::ToPrimitive;
 use serde::{Deserialize, Serialize};

@@ -1,1 +1,0 @@
-//! Intervals, and the calendar that dates and timestamps use.

@@ -1,1 +1,0 @@
-//! Text input and output of each type, as Postgres writes it.
