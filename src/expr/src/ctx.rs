@@ -1,6 +1,7 @@
 //! What an evaluation may know beside its arguments: session settings, the time, the catalog.
 
-use repr::{SqlError, SqlType, Timestamp};
+pub use repr::{DateFormat, DateOrder, DateStyle, IntervalStyle};
+use repr::{SqlError, SqlType, TextStyle, Timestamp};
 use std::sync::Arc;
 
 /// The settings and times that stable functions read. A maintained view captures one at its creation (DECISIONS 18);
@@ -23,35 +24,6 @@ pub struct EvalCtx {
     pub search_path: Vec<String>,
     /// Object names, for `regclass`, `format_type`, `pg_get_viewdef` and the like.
     pub catalog: Arc<dyn CatalogView>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DateStyle {
-    pub format: DateFormat,
-    pub order: DateOrder,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DateFormat {
-    Iso,
-    Sql,
-    Postgres,
-    German,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DateOrder {
-    Mdy,
-    Dmy,
-    Ymd,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IntervalStyle {
-    Postgres,
-    PostgresVerbose,
-    SqlStandard,
-    Iso8601,
 }
 
 /// What functions over the catalog ask. OIDs are those that `pg_catalog` shows.
@@ -149,5 +121,18 @@ impl EvalCtx {
         self.now_micros.ok_or_else(|| {
             SqlError::unsupported("now() here", "in a maintained view, compare now() or mz_now() with an expression over columns in WHERE: a temporal filter")
         })
+    }
+
+    /// What text input and output need of this context. An unknown zone is UTC. Made once an evaluation, not per row.
+    pub fn text_style(&self) -> TextStyle {
+        TextStyle {
+            timezone: repr::datetime::TimeZone::parse(&self.timezone).unwrap_or(repr::datetime::TimeZone::UTC),
+            date_style: self.date_style,
+            interval_style: self.interval_style,
+            extra_float_digits: self.extra_float_digits,
+            bytea_escape: self.bytea_escape,
+            now_micros: self.now_micros,
+            reg_names: None,
+        }
     }
 }
