@@ -1,9 +1,31 @@
-//! The store that the committer owns.
+//! The store that the committer owns: the tick log in front, memory, and folding behind.
+//!
+//! ```text
+//!   append ─► log record, synced ─► memory (shards' tails, metadata) ─┬─► snapshot: files + tail, at a time
+//!                                                                     └─► fold (own thread) ─► files, metadata store
+//! ```
+//!
+//! Not here: the steps of a fold (`fold`), recovery (`recover`).
 
 use crate::disk::Disk;
+use crate::error::io_error;
+use crate::file::FileRef;
+use crate::log::{AppendError, LogWriter};
+use crate::merge::write_deltas;
+use crate::meta::Meta;
+use crate::recover;
+use crate::snapshot::Snapshot;
+use crate::state::{no_shard, State};
+use crate::tick::TickRecord;
+use parking_lot::Mutex;
+use repr::column::physical;
+use repr::error::state;
 use repr::{ColType, Deltas, GlobalId, SqlError, Timestamp};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
@@ -19,6 +41,14 @@ impl Default for StoreOptions {
         StoreOptions { fold_bytes: 64 << 20, segment_bytes: 16 << 20, background: true }
     }
 }
+
+/// Small ticks cost more memory than log: so many are folded, whatever their bytes.
+const FOLD_TICKS: usize = 16_384;
+/// When the log is this many times beyond the fold size, appends slow down to let folding catch up.
+const THROTTLE_FACTOR: u64 = 8;
+const THROTTLE: Duration = Duration::from_millis(20);
+/// How often merges are considered without a fold, since `since` moves on.
+const MERGE_PERIOD: Duration = Duration::from_secs(5);
 
 /// What one tick makes durable, all or nothing.
 #[derive(Clone, Debug, Default)]
@@ -43,134 +73,371 @@ pub struct StagedUnit {
     pub files: Vec<String>,
 }
 
+/// What committer, readers and the folding thread share.
+pub(crate) struct Shared {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) shard_dir: PathBuf,
+    pub(crate) meta_dir: PathBuf,
+    pub(crate) meta: Box<dyn Meta>,
+    pub(crate) state: Mutex<State>,
+    /// Held by the one who folds or merges.
+    pub(crate) folding: Mutex<()>,
+    pub(crate) fatal: Mutex<Option<SqlError>>,
+    pub(crate) file_number: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn next_file(&self) -> u64 {
+        self.file_number.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn new_name(&self, shard: GlobalId) -> String {
+        format!("{shard}-{:08x}.arrow", self.file_number.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn snapshot(&self, shard: GlobalId, as_of: Timestamp) -> Result<Snapshot, SqlError> {
+        let state = self.state.lock();
+        let s = state.shards.get(&shard).ok_or_else(|| no_shard(shard))?;
+        if as_of < s.since || as_of >= state.upper {
+            let message = format!("timestamp {as_of} is not valid for {shard}");
+            let detail = match state.upper.checked_sub(1).filter(|last| s.since <= *last) {
+                Some(last) => format!("It can be read at timestamps from {} to {last}.", s.since),
+                None => "It cannot be read yet.".to_owned(),
+            };
+            return Err(SqlError::new(state::DATA_EXCEPTION, message).with_detail(detail));
+        }
+        Ok(Snapshot::of(s, as_of))
+    }
+
+    fn types(&self, shard: GlobalId) -> Result<Arc<[ColType]>, SqlError> {
+        self.state.lock().shards.get(&shard).map(|s| s.types.clone()).ok_or_else(|| no_shard(shard))
+    }
+
+    fn stage(&self, shard: GlobalId, part: &Deltas) -> Result<String, SqlError> {
+        let types = self.types(shard)?;
+        check_deltas(shard, &types, part)?;
+        let target = self.target(shard, &types, 0, true, "stage-before-sync");
+        let name = self.new_name(shard);
+        let file = write_deltas(&target, name.clone(), &[(0, Arc::new(part.clone()))])?;
+        // A part that cancels out still has a name, which then means nothing.
+        if let Some(file) = file {
+            if let Err(e) = self.sync_shard_dir() {
+                file.make_obsolete();
+                return Err(e);
+            }
+            self.state.lock().staged.insert(name.clone(), file);
+        }
+        crate::kill::kill_point("stage-after-sync");
+        Ok(name)
+    }
+
+    fn unstage(&self, files: &[String]) {
+        let mut state = self.state.lock();
+        let gone: Vec<Arc<FileRef>> = files.iter().filter_map(|f| state.staged.remove(f)).collect();
+        drop(state);
+        gone.iter().for_each(|f| f.make_obsolete());
+    }
+
+    fn staged(&self, unit: &StagedUnit) -> Result<Snapshot, SqlError> {
+        let types = self.types(unit.shard)?;
+        let state = self.state.lock();
+        let files = unit.files.iter().filter_map(|f| state.staged.get(f).cloned()).collect();
+        Ok(Snapshot::new(types, Timestamp::MAX, files, Vec::new()))
+    }
+
+    fn stats(&self) -> StoreStats {
+        let state = self.state.lock();
+        let shards = state.shards.iter().map(|(id, s)| ShardStats {
+            shard: *id,
+            since: s.since,
+            files: s.files().count() as u64,
+            bytes: s.files().map(|f| f.meta.bytes).sum(),
+            rows: s.files().map(|f| f.meta.rows).sum(),
+        });
+        StoreStats {
+            log_bytes: state.segments.iter().map(|s| s.bytes).sum(),
+            log_ticks: state.pending.len() as u64,
+            folds: state.folds,
+            merges: state.merges,
+            shards: shards.collect(),
+        }
+    }
+}
+
 /// The durable state of one process. One writer: the committer.
 pub struct Store {
-    _private: (),
+    shared: Arc<Shared>,
+    log: LogWriter,
+    options: StoreOptions,
+    worker: Option<Worker>,
+    /// The data directory's lock; goes last.
+    _lock: Box<dyn Send + Sync>,
+}
+
+struct Worker {
+    wake: SyncSender<()>,
+    thread: std::thread::JoinHandle<()>,
 }
 
 impl Store {
     /// Opens or creates the data directory, recovers.
     /// Errors: a second process holds the directory's lock; a referenced file is missing or damaged (names file, offset and shard).
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, options: StoreOptions) -> Result<Store, SqlError> {
-        let _ = (disk, dir, options);
-        unimplemented!()
+        let recover::Recovered { shared, log, lock } = recover::open(disk, dir)?;
+        let shared = Arc::new(shared);
+        let mut store = Store { shared, log, options, worker: None, _lock: lock };
+        if store.options.background {
+            store.worker = Some(Worker::start(store.shared.clone())?);
+            store.trigger_fold();
+        }
+        Ok(store)
     }
+
     /// All times below this are closed.
     pub fn upper(&self) -> Timestamp {
-        unimplemented!()
+        self.shared.state.lock().upper
     }
+
     pub fn lease(&self) -> Timestamp {
-        unimplemented!()
+        self.shared.state.lock().lease
     }
-    /// All metadata entries whose key starts with `prefix`, in key order.
-    pub fn meta_scan(&self, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let _ = prefix;
-        unimplemented!()
-    }
-    /// Makes a tick durable: returns after its fdatasync. On error nothing of it is visible, now or after a restart; a failed sync is final: the process must exit.
-    pub fn append(&mut self, tick: Tick) -> Result<(), SqlError> {
-        let _ = tick;
-        unimplemented!()
-    }
-    /// Writes and syncs a part of a large unit; name the result in a later tick.
-    pub fn stage(&self, shard: GlobalId, part: &Deltas) -> Result<String, SqlError> {
-        let _ = (shard, part);
-        unimplemented!()
-    }
-    /// Removes parts that no tick will name any more.
-    pub fn unstage(&self, files: &[String]) {
-        let _ = files;
-    }
-    /// The rows of a staged unit, before or after the tick that names it (to hand them to dataflows without holding them in memory).
-    pub fn staged(&self, unit: &StagedUnit) -> Result<Snapshot, SqlError> {
-        let _ = unit;
-        unimplemented!()
-    }
+
     /// Closes time through `t` without writing: nothing changed until then. `t` must not pass the durable lease.
     /// After `open` time is closed through the lease.
     pub fn close_through(&mut self, t: Timestamp) {
-        let _ = t;
+        let mut state = self.shared.state.lock();
+        state.upper = state.upper.max(t.saturating_add(1));
     }
+
+    /// All metadata entries whose key starts with `prefix`, in key order.
+    pub fn meta_scan(&self, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let state = self.shared.state.lock();
+        state.kv.range(prefix.to_vec()..).take_while(|(k, _)| k.starts_with(prefix)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    }
+
     pub fn meta_get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        let _ = key;
-        unimplemented!()
+        self.shared.state.lock().kv.get(key).cloned()
     }
+
     /// All shards with their column types.
     pub fn shards(&self) -> Vec<(GlobalId, Arc<[ColType]>)> {
-        unimplemented!()
+        self.shared.state.lock().shards.iter().map(|(id, s)| (*id, s.types.clone())).collect()
     }
+
     /// A handle for other threads: reading and staging while the committer appends.
     pub fn handle(&self) -> StoreHandle {
-        unimplemented!()
+        StoreHandle { shared: self.shared.clone() }
     }
+
     /// Set once a sync of log or metadata failed: nothing may be acknowledged any more, the process must exit with this message.
     pub fn fatal(&self) -> Option<SqlError> {
-        unimplemented!()
+        self.shared.fatal.lock().clone()
     }
-    /// Folds the log as it stands and merges what is due, in the caller's thread.
-    pub fn fold(&self) -> Result<(), SqlError> {
-        unimplemented!()
+
+    /// Makes a tick durable: returns after its fdatasync. On error nothing of it is visible, now or after a restart; if [`Store::fatal`]
+    /// is set then, that is not known, and the process must exit without acknowledging anything.
+    ///
+    /// Errors: 53100 or 58030 from the disk; XX000 for a tick that is not well formed (time not beyond all closed ones, unknown
+    /// shard or part, columns of other types); 54000 for one that is too large and should have been staged.
+    pub fn append(&mut self, tick: Tick) -> Result<(), SqlError> {
+        if let Some(e) = self.fatal() {
+            return Err(e);
+        }
+        let record = self.record(tick)?;
+        let payload = {
+            let state = self.shared.state.lock();
+            record.encode(&|id| state.shards.get(&id).map(|s| s.types.clone()))?
+        };
+        let seq = self.log.next_seq();
+        self.log.append(&payload).map_err(|e| match e {
+            AppendError::Abandoned(e) => e,
+            AppendError::Fatal(e) => {
+                *self.shared.fatal.lock() = Some(e.clone());
+                e
+            }
+        })?;
+        let bytes = payload.len() as u64;
+        let (fold, behind) = {
+            let mut state = self.shared.state.lock();
+            if let Some(path) = self.log.segment_path() {
+                state.note_segment(path, seq, self.log.segment_bytes());
+            }
+            state.apply(seq, record, bytes, &self.shared.disk, &self.shared.shard_dir)?;
+            let fold = state.pending_bytes >= self.options.fold_bytes || state.pending.len() >= FOLD_TICKS;
+            if fold || self.log.segment_bytes() >= self.options.segment_bytes {
+                self.log.rotate();
+                state.active = None;
+            }
+            (fold, state.pending_bytes / self.options.fold_bytes.max(1) >= THROTTLE_FACTOR)
+        };
+        if fold {
+            self.trigger_fold();
+            if behind && self.worker.is_some() {
+                std::thread::sleep(THROTTLE);
+            }
+        }
+        Ok(())
     }
-    pub fn stats(&self) -> StoreStats {
-        unimplemented!()
+
+    /// Checks a tick and looks its staged parts up.
+    fn record(&self, tick: Tick) -> Result<TickRecord, SqlError> {
+        let state = self.shared.state.lock();
+        if tick.t < state.upper {
+            return Err(SqlError::internal(format!("tick at {} although time is closed through {}", tick.t, state.upper - 1)));
+        }
+        let mut record = TickRecord { t: tick.t, lease: tick.lease, drop: tick.drop, meta: tick.meta, ..TickRecord::default() };
+        for (id, types) in tick.create {
+            if state.shards.contains_key(&id) {
+                return Err(SqlError::internal(format!("shard {id} exists already")));
+            }
+            record.create.push((id, types.into()));
+        }
+        let types_of = |id: GlobalId| {
+            let new = record.create.iter().find(|c| c.0 == id).map(|c| &c.1);
+            new.or_else(|| state.shards.get(&id).map(|s| &s.types)).ok_or_else(|| no_shard(id))
+        };
+        for (id, deltas) in tick.shards {
+            check_deltas(id, types_of(id)?, &deltas)?;
+            record.shards.push((id, Arc::new(deltas)));
+        }
+        for unit in tick.staged {
+            types_of(unit.shard)?;
+            for name in &unit.files {
+                // A part whose rows cancelled out has no file.
+                if let Some(file) = state.staged.get(name) {
+                    if file.shard != unit.shard {
+                        return Err(SqlError::internal(format!("part {name} was staged for {}, not for {}", file.shard, unit.shard)));
+                    }
+                    record.staged.push((unit.shard, file.at(tick.t).meta.clone()));
+                }
+            }
+        }
+        Ok(record)
     }
+
+    fn trigger_fold(&self) {
+        if let Some(worker) = &self.worker {
+            // Full: it will wake anyway.
+            let _ = worker.wake.try_send(());
+        }
+    }
+
+    /// Writes and syncs a part of a large unit; name the result in a later tick.
+    pub fn stage(&self, shard: GlobalId, part: &Deltas) -> Result<String, SqlError> {
+        self.shared.stage(shard, part)
+    }
+
+    /// Removes parts that no tick will name any more.
+    pub fn unstage(&self, files: &[String]) {
+        self.shared.unstage(files);
+    }
+
+    /// The rows of a staged unit that no tick names yet (to hand them to dataflows without holding them in memory); stays readable afterwards.
+    pub fn staged(&self, unit: &StagedUnit) -> Result<Snapshot, SqlError> {
+        self.shared.staged(unit)
+    }
+
     /// The shard's content at `as_of`, to be read from any thread while appends go on.
-    /// Errors: `as_of` outside `[since, upper)`.
+    /// Errors: 22000 if `as_of` is outside `[since, upper)`.
     pub fn snapshot(&self, shard: GlobalId, as_of: Timestamp) -> Result<Snapshot, SqlError> {
-        let _ = (shard, as_of);
-        unimplemented!()
+        self.shared.snapshot(shard, as_of)
     }
+
     /// Reads below `since` are no longer needed: compaction may advance times to it.
     pub fn allow_compaction(&mut self, shard: GlobalId, since: Timestamp) {
-        let _ = (shard, since);
+        if let Some(s) = self.shared.state.lock().shards.get_mut(&shard) {
+            s.since = s.since.max(since);
+        }
+    }
+
+    /// Folds the log as it stands and merges what is due, in the caller's thread.
+    pub fn fold(&self) -> Result<(), SqlError> {
+        self.shared.fold()?;
+        self.shared.merge_due()
+    }
+
+    pub fn stats(&self) -> StoreStats {
+        self.shared.stats()
     }
 }
 
-/// A readable snapshot; keeps its files alive.
-pub struct Snapshot {
-    _private: (),
-}
-
-impl Snapshot {
-    /// Rows of slice `part` of `parts` with their diffs (not consolidated across batches).
-    pub fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
-        let _ = (part, parts);
-        unimplemented!()
-    }
-    /// Rows to be read, before consolidation: for progress.
-    pub fn rows(&self) -> u64 {
-        unimplemented!()
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Some(Worker { wake, thread }) = self.worker.take() {
+            drop(wake);
+            // A fold in progress ends first; nothing is lost by not folding more.
+            let _ = thread.join();
+        }
     }
 }
 
-/// Reads and stages from any thread; the store outlives the committer's borrow of it.
+impl Worker {
+    fn start(shared: Arc<Shared>) -> Result<Worker, SqlError> {
+        let (wake, woken) = std::sync::mpsc::sync_channel(1);
+        let run = move || loop {
+            let done = match woken.recv_timeout(MERGE_PERIOD) {
+                Ok(()) => shared.fold().map(|_| ()).and_then(|()| shared.merge_due()),
+                Err(RecvTimeoutError::Timeout) => shared.merge_due(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if let Err(e) = done {
+                if shared.fatal.lock().is_some() {
+                    tracing::error!(error = %e, "the store cannot go on");
+                    return;
+                }
+                // The log keeps everything; the next wake-up tries again.
+                tracing::error!(error = %e, code = e.code.as_str(), "folding or merging failed and will be tried again");
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        };
+        let thread = std::thread::Builder::new().name("storage-fold".into()).spawn(run);
+        let thread = thread.map_err(|e| io_error("could not start the folding thread", Path::new(""), &e))?;
+        Ok(Worker { wake, thread })
+    }
+}
+
+fn check_deltas(id: GlobalId, types: &[ColType], deltas: &Deltas) -> Result<(), SqlError> {
+    let rows = &deltas.rows;
+    let fits = rows.cols.len() == types.len()
+        && deltas.diffs.len() == rows.len
+        && rows.cols.iter().zip(types).all(|(c, t)| c.len() == rows.len && *c.data_type() == physical(&t.ty));
+    if fits || (rows.len == 0 && rows.cols.is_empty()) {
+        Ok(())
+    } else {
+        Err(SqlError::internal(format!("changes of shard {id} have other columns than the shard")))
+    }
+}
+
+/// Reads and stages from any thread; usable as long as the store is open.
 #[derive(Clone)]
 pub struct StoreHandle {
-    _private: (),
+    shared: Arc<Shared>,
 }
 
 impl StoreHandle {
     /// As [`Store::snapshot`].
     pub fn snapshot(&self, shard: GlobalId, as_of: Timestamp) -> Result<Snapshot, SqlError> {
-        let _ = (shard, as_of);
-        unimplemented!()
+        self.shared.snapshot(shard, as_of)
     }
     /// As [`Store::stage`].
     pub fn stage(&self, shard: GlobalId, part: &Deltas) -> Result<String, SqlError> {
-        let _ = (shard, part);
-        unimplemented!()
+        self.shared.stage(shard, part)
     }
     /// As [`Store::unstage`].
     pub fn unstage(&self, files: &[String]) {
-        let _ = files;
+        self.shared.unstage(files);
+    }
+    /// As [`Store::staged`].
+    pub fn staged(&self, unit: &StagedUnit) -> Result<Snapshot, SqlError> {
+        self.shared.staged(unit)
     }
     /// As [`Store::upper`].
     pub fn upper(&self) -> Timestamp {
-        unimplemented!()
+        self.shared.state.lock().upper
     }
     /// As [`Store::stats`].
     pub fn stats(&self) -> StoreStats {
-        unimplemented!()
+        self.shared.stats()
     }
 }
 

@@ -1,0 +1,290 @@
+//! What a store promises, on a real disk and on a simulated one.
+
+use repr::{Batch, Col, ColType, Deltas, GlobalId, SqlType, Value};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use storage::sim::{Fault, SimDisk};
+use storage::{Disk, RealDisk, StagedUnit, Store, StoreOptions, Tick};
+
+const SHARD: GlobalId = GlobalId(7);
+
+fn types() -> Vec<ColType> {
+    vec![SqlType::Int8.not_null(), SqlType::Text.nullable()]
+}
+
+fn deltas(rows: &[(i64, &str, i64)]) -> Deltas {
+    let values: Vec<[Value; 2]> = rows.iter().map(|r| [Value::Int8(r.0), if r.1.is_empty() { Value::Null } else { Value::text(r.1) }]).collect();
+    Deltas { rows: Batch::from_rows(&types(), values.iter().map(|r| &r[..])), diffs: Col::from_vec(rows.iter().map(|r| r.2).collect()) }
+}
+
+fn options() -> StoreOptions {
+    StoreOptions { background: false, segment_bytes: 64 << 10, ..StoreOptions::default() }
+}
+
+fn open(disk: &SimDisk) -> Store {
+    Store::open(Arc::new(disk.clone()), Path::new("/d"), options()).unwrap()
+}
+
+fn create(store: &mut Store) {
+    store.append(Tick { t: 1, lease: 1, create: vec![(SHARD, types())], ..Tick::default() }).unwrap();
+}
+
+fn insert(store: &mut Store, t: u64, rows: &[(i64, &str, i64)]) {
+    store.append(Tick { t, lease: t, shards: vec![(SHARD, deltas(rows))], ..Tick::default() }).unwrap();
+}
+
+/// The consolidated content at `as_of`, read in `parts`.
+fn content(store: &Store, as_of: u64, parts: usize) -> BTreeMap<(i64, String), i64> {
+    let snapshot = store.snapshot(SHARD, as_of).unwrap();
+    let mut out = BTreeMap::new();
+    for part in 0..parts {
+        for d in snapshot.read(part, parts) {
+            let d = d.unwrap();
+            for i in 0..d.len() {
+                let row = d.rows.row(&types(), i);
+                let (Value::Int8(k), text) = (&row[0], row[1].as_str().unwrap_or("")) else { panic!("{row:?}") };
+                *out.entry((*k, text.to_owned())).or_insert(0) += d.diffs.get(i);
+            }
+        }
+    }
+    out.retain(|_, n| *n != 0);
+    out
+}
+
+fn rows(of: &[(i64, &str, i64)]) -> BTreeMap<(i64, String), i64> {
+    of.iter().map(|r| ((r.0, r.1.to_owned()), r.2)).collect()
+}
+
+#[test]
+fn real_disk_keeps_ticks_metadata_and_folds_across_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let real = || -> Arc<dyn Disk> { Arc::new(RealDisk) };
+    let mut store = Store::open(real(), dir.path(), options()).unwrap();
+    assert_eq!(store.upper(), 0);
+    create(&mut store);
+    insert(&mut store, 5, &[(1, "a", 1), (2, "", 2)]);
+    store
+        .append(Tick { t: 6, lease: 900, meta: vec![(b"k1".to_vec(), Some(b"v1".to_vec())), (b"k2".to_vec(), Some(b"v2".to_vec()))], ..Tick::default() })
+        .unwrap();
+    drop(store);
+
+    let mut store = Store::open(real(), dir.path(), options()).unwrap();
+    assert_eq!((store.upper(), store.lease()), (901, 900), "time is closed through the lease");
+    assert_eq!(content(&store, 900, 3), rows(&[(1, "a", 1), (2, "", 2)]));
+    store.fold().unwrap();
+    store.append(Tick { t: 901, lease: 950, shards: vec![(SHARD, deltas(&[(1, "a", -1)]))], meta: vec![(b"k1".to_vec(), None)], ..Tick::default() }).unwrap();
+    drop(store);
+
+    let store = Store::open(real(), dir.path(), options()).unwrap();
+    assert_eq!(content(&store, 901, 1), rows(&[(2, "", 2)]));
+    assert_eq!(content(&store, 900, 1), rows(&[(1, "a", 1), (2, "", 2)]));
+    assert_eq!(store.meta_scan(b"k"), vec![(b"k2".to_vec(), b"v2".to_vec())]);
+    assert_eq!(store.meta_get(b"k1"), None);
+    let e = Store::open(real(), dir.path(), options()).map(|_| ()).unwrap_err();
+    assert_eq!(e.message, format!("another riverdelta process (pid {}) is using data directory \"{}\"", std::process::id(), dir.path().display()));
+}
+
+#[test]
+fn snapshots_are_exact_between_since_and_upper_only() {
+    let mut store = open(&SimDisk::new());
+    create(&mut store);
+    insert(&mut store, 10, &[(1, "a", 1)]);
+    insert(&mut store, 20, &[(1, "a", -1), (1, "b", 1)]);
+    store.fold().unwrap();
+    insert(&mut store, 30, &[(1, "b", -1), (1, "c", 1)]);
+    for (as_of, text) in [(10, "a"), (19, "a"), (20, "b"), (29, "b"), (30, "c")] {
+        assert_eq!(content(&store, as_of, 2), rows(&[(1, text, 1)]), "at {as_of}");
+    }
+    assert_eq!(content(&store, 9, 1), rows(&[]));
+    let e = store.snapshot(SHARD, 31).map(|_| ()).unwrap_err();
+    assert_eq!((e.code.as_str(), e.detail.as_deref()), ("22000", Some("It can be read at timestamps from 0 to 30.")));
+    store.close_through(40);
+    assert_eq!(content(&store, 40, 1), rows(&[(1, "c", 1)]));
+    store.allow_compaction(SHARD, 20);
+    store.fold().unwrap();
+    assert!(store.snapshot(SHARD, 19).is_err());
+    assert_eq!(content(&store, 20, 1), rows(&[(1, "b", 1)]));
+}
+
+#[test]
+fn a_snapshot_outlives_merges_and_drops() {
+    let disk = SimDisk::new();
+    let mut store = open(&disk);
+    create(&mut store);
+    insert(&mut store, 10, &[(1, "a", 1)]);
+    store.fold().unwrap();
+    let snapshot = store.snapshot(SHARD, 10).unwrap();
+    insert(&mut store, 20, &[(1, "a", -1)]);
+    store.allow_compaction(SHARD, 20);
+    store.fold().unwrap();
+    assert_eq!(disk.list(Path::new("/d/shards")).unwrap().len(), 1, "the merged rows cancel out; the old file is still in use");
+    store.append(Tick { t: 30, lease: 30, drop: vec![SHARD], ..Tick::default() }).unwrap();
+    store.fold().unwrap();
+    assert_eq!(snapshot.read(0, 1).map(|d| d.unwrap().len()).sum::<usize>(), 1);
+    drop(snapshot);
+    assert_eq!(disk.list(Path::new("/d/shards")).unwrap().len(), 0);
+    assert!(store.snapshot(SHARD, 30).is_err());
+}
+
+#[test]
+fn an_update_heavy_shard_costs_disk_in_proportion_to_its_contents() {
+    let disk = SimDisk::new();
+    let mut store = open(&disk);
+    create(&mut store);
+    let text = "x".repeat(40);
+    let all: Vec<(i64, &str, i64)> = (0..2000).map(|k| (k, text.as_str(), 1)).collect();
+    insert(&mut store, 2, &all);
+    store.fold().unwrap();
+    let first = disk.bytes();
+    for round in 0..60u64 {
+        let t = 10 + round * 2;
+        let back: Vec<_> = all.iter().map(|r| (r.0, r.1, -1)).collect();
+        insert(&mut store, t, &back);
+        insert(&mut store, t + 1, &all);
+        store.allow_compaction(SHARD, t);
+        store.fold().unwrap();
+    }
+    assert_eq!(content(&store, 129, 1).len(), 2000);
+    assert!(disk.bytes() < first * 4, "{} bytes for what took {first}", disk.bytes());
+}
+
+#[test]
+fn staged_parts_are_visible_from_their_tick_on() {
+    let disk = SimDisk::new();
+    let mut store = open(&disk);
+    create(&mut store);
+    let part = |n: i64| deltas(&[(n, "p", 1), (n + 1, "q", 2)]);
+    let files = vec![store.stage(SHARD, &part(10)).unwrap(), store.handle().stage(SHARD, &part(20)).unwrap()];
+    let left_over = store.stage(SHARD, &part(30)).unwrap();
+    insert(&mut store, 5, &[(1, "a", 1)]);
+    assert_eq!(content(&store, 5, 1), rows(&[(1, "a", 1)]));
+    let unit = StagedUnit { shard: SHARD, files };
+    assert_eq!(store.staged(&unit).unwrap().rows(), 4);
+    store.append(Tick { t: 8, lease: 8, staged: vec![unit], ..Tick::default() }).unwrap();
+    let all = rows(&[(1, "a", 1), (10, "p", 1), (11, "q", 2), (20, "p", 1), (21, "q", 2)]);
+    let check = |store: &Store| {
+        assert_eq!(content(store, 7, 2), rows(&[(1, "a", 1)]));
+        assert_eq!(content(store, 8, 2), all);
+    };
+    check(&store);
+    drop(store);
+    let store = open(&disk);
+    assert!(!disk.list(Path::new("/d/shards")).unwrap().contains(&left_over), "a part that no tick names goes at the start");
+    check(&store);
+    store.fold().unwrap();
+    check(&store);
+    drop(store);
+    let mut store = open(&disk);
+    check(&store);
+    store.allow_compaction(SHARD, 8);
+    insert(&mut store, 9, &[(10, "p", -1)]);
+    store.fold().unwrap();
+    assert_eq!(content(&store, 8, 1), all);
+    assert_eq!(content(&store, 9, 1).len(), 4);
+}
+
+#[test]
+fn a_failed_append_leaves_nothing_and_a_failed_sync_is_final() {
+    for (fault, code) in [(Fault::ShortWrite, "58030"), (Fault::DiskFull, "53100"), (Fault::Io, "58030")] {
+        let disk = SimDisk::new();
+        let mut store = open(&disk);
+        create(&mut store);
+        disk.fail(1, fault, false);
+        let e = store.append(Tick { t: 5, lease: 5, shards: vec![(SHARD, deltas(&[(1, "lost", 1)]))], ..Tick::default() }).unwrap_err();
+        assert_eq!((e.code.as_str(), store.fatal()), (code, None));
+        insert(&mut store, 5, &[(1, "kept", 1)]);
+        drop(store);
+        assert_eq!(content(&open(&disk), 5, 1), rows(&[(1, "kept", 1)]));
+    }
+    let disk = SimDisk::new();
+    let mut store = open(&disk);
+    create(&mut store);
+    disk.fail(2, Fault::Io, false);
+    let tick = Tick { t: 5, lease: 5, ..Tick::default() };
+    assert!(store.append(tick.clone()).is_err());
+    assert!(store.fatal().is_some());
+    assert!(store.append(tick).is_err(), "nothing is tried again on a file whose sync failed");
+}
+
+#[test]
+fn a_failed_fold_is_tried_again() {
+    let disk = SimDisk::new();
+    let mut store = open(&disk);
+    create(&mut store);
+    insert(&mut store, 5, &[(1, "a", 1)]);
+    disk.fail(1, Fault::DiskFull, true);
+    assert_eq!(store.fold().unwrap_err().code.as_str(), "53100");
+    disk.heal();
+    assert_eq!(store.fatal(), None);
+    insert(&mut store, 6, &[(2, "b", 1)]);
+    store.fold().unwrap();
+    assert_eq!(content(&store, 6, 1), rows(&[(1, "a", 1), (2, "b", 1)]));
+    assert_eq!(disk.list(Path::new("/d/shards")).unwrap().len(), 1);
+}
+
+#[test]
+fn malformed_ticks_are_refused() {
+    let mut store = open(&SimDisk::new());
+    create(&mut store);
+    let bad = |store: &mut Store, tick: Tick| store.append(tick).unwrap_err().code.as_str().to_owned();
+    assert_eq!(bad(&mut store, Tick { t: 1, ..Tick::default() }), "XX000");
+    assert_eq!(bad(&mut store, Tick { t: 2, shards: vec![(GlobalId(99), deltas(&[(1, "", 1)]))], ..Tick::default() }), "XX000");
+    let other = Deltas::inserts(Batch::from_rows(&[SqlType::Bool.nullable()], [&[Value::Bool(true)][..]]));
+    assert_eq!(bad(&mut store, Tick { t: 2, shards: vec![(SHARD, other)], ..Tick::default() }), "XX000");
+    assert_eq!(store.upper(), 2);
+}
+
+#[test]
+fn damage_before_the_tail_is_fatal_and_says_where() {
+    let build = || {
+        let disk = SimDisk::new();
+        let mut store = open(&disk);
+        create(&mut store);
+        insert(&mut store, 5, &[(1, "folded", 1)]);
+        store.fold().unwrap();
+        insert(&mut store, 6, &[(2, "logged", 1)]);
+        insert(&mut store, 7, &[(3, "last", 1)]);
+        disk
+    };
+    let try_open = |disk: &SimDisk| Store::open(Arc::new(disk.clone()), Path::new("/d"), options());
+    let fails = |disk: &SimDisk, dir: &str, offset: u64, says: &str| {
+        let name = disk.list(Path::new(dir)).unwrap().pop().unwrap();
+        disk.flip_bit(&Path::new(dir).join(&name), offset);
+        let e = match try_open(disk) {
+            Err(e) => e,
+            // Rows are checked when they are read.
+            Ok(store) => store.snapshot(SHARD, 7).unwrap().read(0, 1).find_map(|d| d.err()).unwrap(),
+        };
+        assert_eq!(e.code.as_str(), "XX001", "{e}");
+        assert!(e.message.contains(&name) && e.message.contains("offset") && e.message.contains(says), "{e}");
+    };
+    fails(&build(), "/d/log", 70, "checksum");
+    fails(&build(), "/d/shards", 400, "shard u7");
+    let disk = build();
+    let name = disk.list(Path::new("/d/shards")).unwrap().pop().unwrap();
+    disk.remove(&Path::new("/d/shards").join(&name)).unwrap();
+    let e = try_open(&disk).map(|_| ()).unwrap_err();
+    assert_eq!(e.code.as_str(), "58030");
+    assert!(e.message.contains(&name) && e.message.contains("shard u7"), "{e}");
+    // The last record may be torn: then, and only then, it is cut off.
+    let disk = build();
+    let log = disk.list(Path::new("/d/log")).unwrap().pop().unwrap();
+    let path = Path::new("/d/log").join(log);
+    let len = disk.open(&path).unwrap().len().unwrap();
+    disk.flip_bit(&path, len - 1);
+    let store = try_open(&disk).unwrap();
+    assert_eq!(content(&store, 6, 1), rows(&[(1, "folded", 1), (2, "logged", 1)]));
+}
+
+#[test]
+fn a_directory_that_is_something_else_is_refused() {
+    let disk = SimDisk::new();
+    disk.create(Path::new("/d/notes.txt")).unwrap();
+    let e = Store::open(Arc::new(disk), Path::new("/d"), options()).map(|_| ()).unwrap_err();
+    assert!(e.detail.unwrap().contains("notes.txt"));
+    let disk = SimDisk::new();
+    disk.write(Path::new("/d/FORMAT"), b"riverdelta data directory, format 99\n").unwrap();
+    let e = Store::open(Arc::new(disk), Path::new("/d"), options()).map(|_| ()).unwrap_err();
+    assert!(e.message.contains("format 99"));
+}
