@@ -67,7 +67,7 @@ fn json_that_is_refused_says_why() {
     let cases = [
         (r#"{"name":"a"}"#, "! null value in column \"id\" violates not-null constraint"),
         (r#"{"id":null}"#, "! null value in column \"id\" violates not-null constraint"),
-        (r#"{"id":2147483648}"#, "! column \"id\": 2147483648 is out of range for type integer"),
+        (r#"{"id":2147483648}"#, "! column \"id\": value \"2147483648\" is out of range for type integer"),
         (r#"{"id":1,"name":"a\u0000b"}"#, "! column \"name\": the character U+0000 cannot be stored as text"),
         (r#"{"id":[1]}"#, "! column \"id\": a JSON array is not a value of type integer"),
         (r#"{"id":1"#, "! invalid JSON: it ends where \",\" or \"}\" is expected"),

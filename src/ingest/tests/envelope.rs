@@ -60,7 +60,8 @@ impl StateReader for Durable {
 fn upsert_keeps_the_last_of_a_key() {
     let output = people();
     let mut p = pipeline(&output, Envelope::Upsert);
-    let batch = [(Some("1"), Some(r#"{"name":"a"}"#)), (Some(r#"{"id":1}"#), Some(r#"{"name":"b"}"#)), (Some("2"), Some(r#"{"id":2,"name":"c"}"#)), (Some("3"), None)];
+    let batch =
+        [(Some("1"), Some(r#"{"name":"a"}"#)), (Some(r#"{"id":1}"#), Some(r#"{"name":"b"}"#)), (Some("2"), Some(r#"{"id":2,"name":"c"}"#)), (Some("3"), None)];
     batch.iter().enumerate().for_each(|(i, m)| push(&mut p, i as i64, *m));
     assert_eq!(changes(&p.take(), &output), ["+1 1|b", "+1 2|c"]);
     push(&mut p, 4, (Some("1"), Some(r#"{"name":"b"}"#)));
@@ -74,7 +75,14 @@ fn upsert_bad_records_change_nothing() {
     let output = people();
     let mut p = pipeline(&output, Envelope::Upsert);
     push(&mut p, 0, (Some("1"), Some(r#"{"name":"a"}"#)));
-    for m in [(None, Some(r#"{"name":"x"}"#)), (Some("1"), Some("{")), (Some("x"), None), (Some("null"), None), (Some("1"), Some(r#"{"name":null}"#)), (Some("{}"), None)] {
+    for m in [
+        (None, Some(r#"{"name":"x"}"#)),
+        (Some("1"), Some("{")),
+        (Some("x"), None),
+        (Some("null"), None),
+        (Some("1"), Some(r#"{"name":null}"#)),
+        (Some("{}"), None),
+    ] {
         push(&mut p, 1, m);
     }
     let expected = [
@@ -121,7 +129,15 @@ fn upsert_with_included_key_column() {
 #[test]
 fn upsert_without_key_is_refused() {
     let output = relation(&[("a", Int4.nullable())], &[]);
-    let spec = PipelineSpec { output: &output, errors: ERRORS, relation: "s".into(), on_error: OnError::Fail, key_format: None, value_format: &Format::Json, envelope: &Envelope::Upsert };
+    let spec = PipelineSpec {
+        output: &output,
+        errors: ERRORS,
+        relation: "s".into(),
+        on_error: OnError::Fail,
+        key_format: None,
+        value_format: &Format::Json,
+        envelope: &Envelope::Upsert,
+    };
     let e = Pipeline::new(spec).err().unwrap();
     assert_eq!(e.code.as_str(), "42P17");
     assert!(e.hint.is_some());
@@ -153,7 +169,13 @@ fn debezium_with_and_without_schema() {
 fn debezium_bad_events() {
     let output = people();
     let mut p = pipeline(&output, Envelope::Debezium);
-    for m in [(Some("1"), r#"{"id":1}"#), (Some("1"), r#"{"op":"x"}"#), (None, r#"{"op":"t"}"#), (None, r#"{"op":"c","after":{"id":1,"name":"a"}}"#), (Some("1"), r#"{"op":"u","after":null}"#)] {
+    for m in [
+        (Some("1"), r#"{"id":1}"#),
+        (Some("1"), r#"{"op":"x"}"#),
+        (None, r#"{"op":"t"}"#),
+        (None, r#"{"op":"c","after":{"id":1,"name":"a"}}"#),
+        (Some("1"), r#"{"op":"u","after":null}"#),
+    ] {
         push(&mut p, 0, (m.0, Some(m.1)));
     }
     let expected = [

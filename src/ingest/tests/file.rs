@@ -27,7 +27,8 @@ fn read_once_is_one_unit() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.jsonl"), "{\"n\":1}\n\n{\"n\":2}\r\n").unwrap();
     fs::write(dir.path().join("b.jsonl"), "\u{feff}{\"n\":3}\nnonsense\n{\"n\":4}").unwrap();
-    let columns = [("n", Int4.nullable(), ColumnSource::Value("n".into())), ("o", Int8.nullable(), ColumnSource::Offset), ("p", Text.nullable(), ColumnSource::Path)];
+    let columns =
+        [("n", Int4.nullable(), ColumnSource::Value("n".into())), ("o", Int8.nullable(), ColumnSource::Offset), ("p", Text.nullable(), ColumnSource::Path)];
     let spec = spec(file(&dir.path().join("*.jsonl"), false, Format::Json), vec![output(OUTPUT, "", &columns, &[])]);
     let mut run = Run::start(spec.clone());
     run.until("the end", |r| r.status == SourceStatus::Finished);
@@ -108,7 +109,10 @@ fn followed_csv_resumes_with_its_header() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.csv");
     append(&path, "id,na");
-    let spec = spec(file(&path, true, Format::Csv { delimiter: b',', header: true, columns: 0 }), vec![relation(&[("name", Text.nullable()), ("id", Int4.nullable())], &[])]);
+    let spec = spec(
+        file(&path, true, Format::Csv { delimiter: b',', header: true, columns: 0 }),
+        vec![relation(&[("name", Text.nullable()), ("id", Int4.nullable())], &[])],
+    );
     let mut run = Run::start(spec.clone());
     run.until("the snapshot", |r| r.snapshot_done());
     append(&path, "me\n1,a\n");

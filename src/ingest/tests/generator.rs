@@ -13,7 +13,8 @@ fn generator(kind: Generator, tick_interval_ms: u64, options: &[(&str, &str)], r
         .enumerate()
         .map(|(i, r)| {
             let table = generator_tables(kind).into_iter().find(|t| r.is_empty() || t.name == *r).unwrap();
-            let columns: Vec<_> = table.desc.names.iter().zip(&table.desc.types).map(|(n, t)| (n.as_str(), t.clone(), ColumnSource::Value(n.clone()))).collect();
+            let columns: Vec<_> =
+                table.desc.names.iter().zip(&table.desc.types).map(|(n, t)| (n.as_str(), t.clone(), ColumnSource::Value(n.clone()))).collect();
             output(GlobalId(OUTPUT.0 + i as u64), r, &columns, &[])
         })
         .collect();
