@@ -3,9 +3,16 @@
 //! Every worker receives every command, in the same order. Frontier and peek answers are merged over the workers by
 //! [`Cluster`] before the coordinator sees them.
 
+use crate::worker::{self, Hub, Readers};
+use crossbeam_channel::Sender;
 use plan::{DataflowDesc, Mfp};
 use repr::{ColType, Deltas, Diff, GlobalId, SqlError, Timestamp, Value};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
+use timely::communication::{initialize_from, WorkerGuards};
+use timely::worker::Worker;
+use timely::{CommunicationConfig, WorkerConfig};
 
 /// A shard's content at one time, read by the workers in slices.
 pub trait SnapshotReader: Send + Sync {
@@ -84,20 +91,59 @@ pub enum Response {
     WorkerDied { worker: usize, message: String },
 }
 
-/// The workers, seen from the coordinator.
+/// The workers, seen from the coordinator. Dropping it ends them.
 pub struct Cluster {
-    _private: (),
+    commands: Vec<Sender<Command>>,
+    threads: WorkerGuards<()>,
+    hub: Arc<Hub>,
 }
+
+/// Threads that answer peeks of arrangements.
+const READERS: usize = 2;
 
 impl Cluster {
     /// Starts `workers` worker threads. Responses arrive on `responses`, from threads of the cluster.
-    pub fn start(workers: usize, responses: crossbeam_channel::Sender<Response>) -> Cluster {
-        let _ = (workers, responses);
-        unimplemented!("Cluster::start")
+    /// Panics: if the operating system gives no threads.
+    pub fn start(workers: usize, responses: Sender<Response>) -> Cluster {
+        let workers = workers.max(1);
+        let hub = Arc::new(Hub::new(workers, responses));
+        let readers = Readers::start(READERS, hub.clone());
+        let (commands, queues): (Vec<_>, Vec<_>) = (0..workers).map(|_| crossbeam_channel::unbounded::<Command>()).unzip();
+        let config = if workers == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(workers) };
+        let (builders, others) = config.try_build().expect("allocators within one process need nothing from outside");
+        let worker_hub = hub.clone();
+        let run = move |allocator| {
+            let mut worker = Worker::new(WorkerConfig::default(), allocator, Some(Instant::now()));
+            let index = worker.index();
+            let body = AssertUnwindSafe(|| worker::run(&mut worker, &queues[index], worker_hub.clone(), readers.clone()));
+            if let Err(panic) = std::panic::catch_unwind(body) {
+                let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+                worker_hub.send(Response::WorkerDied { worker: index, message: text.unwrap_or_else(|| "no message".to_owned()) });
+                // What the panic left half done is not to be dropped: the process restarts.
+                std::mem::forget(worker);
+            }
+        };
+        let threads = initialize_from(builders, others, run).expect("a thread for each worker");
+        Cluster { commands, threads, hub }
     }
+
     /// Sends a command to all workers.
     pub fn send(&self, command: Command) {
-        let _ = command;
-        unimplemented!("Cluster::send")
+        if let Command::CancelPeek { id } = &command {
+            // At once, for readers that are at work.
+            self.hub.cancel_peek(*id);
+        }
+        for (queue, thread) in self.commands.iter().zip(self.threads.guards()) {
+            // A worker that died was reported; the process restarts.
+            let _ = queue.send(command.clone());
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Cluster {
+    /// Waits for the workers to end.
+    fn drop(&mut self) {
+        self.send(Command::Shutdown);
     }
 }

@@ -19,7 +19,7 @@
 //!
 //! | name | arguments | result |
 //! |---|---|---|
-//! | `cast_io` | `(x)` | `x` through its text form to the call's type (text to anything, anything to anything); of the call's typmod only an interval's is applied (what a bare number means) |
+//! | `cast_io` | `(x)` | `x` through its text form to the call's type (text to anything, anything to anything); typmod of the call's type is not applied |
 //! | `cast_to_text` | `(x)` | the text form of `x`, any string type; cannot fail |
 //! | `relabel` | `(x)` | the same value as another type (`pg_cast` method `b`; int4 to oid; record to record; enum value kept) |
 //! | `cast_array` | `(op, array)` or `(op, array, typmod int4, explicit bool)` | each element through the cast function `op`; 0: through text; 1: relabel |
@@ -48,10 +48,6 @@ use std::sync::OnceLock;
 
 /// Arithmetic and comparison of integers and floats, and bit operations.
 pub mod arith;
-/// bytea, encodings and digests, uuid.
-pub mod bytes;
-/// Casts through text, between names for the same bytes, over arrays.
-pub mod cast;
 /// Comparison of every type.
 pub mod cmp;
 /// Constructors, accessors, quantified comparison, guards: our own entries.
@@ -59,13 +55,8 @@ pub mod construct;
 /// Floating-point arithmetic and mathematics.
 pub mod float;
 /// The lifting of plain functions over columns.
+#[macro_use]
 pub mod lift;
-/// LIKE, ILIKE, and the patterns of SIMILAR TO.
-pub mod like;
-/// Regular expressions in Postgres's flavour.
-pub mod regex;
-/// Text functions.
-pub mod text;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Volatility {
@@ -163,15 +154,10 @@ const TABLES: &[&[Entry]] = &[
     cmp::ANY,
     cmp::RECORD,
     cmp::FUNCS,
-    text::FUNCS,
-    like::FUNCS,
-    regex::FUNCS,
-    bytes::FUNCS,
-    cast::FUNCS,
 ];
 
 /// The files' tables of our own entries.
-const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL, cast::INTERNAL];
+const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL];
 
 /// The function with this pg_proc OID, if it is implemented.
 pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {

@@ -1,0 +1,48 @@
+//! Arrangements: batches of row chunks, spines, and the drivers that build and read them.
+//!
+//! ```text
+//!   Upd (Arrow columns, times, diffs) ──Layout──► Block (staged bytes) ──exchange by lane──► RowBatcher ──► RowB in a spine
+//!   join, reduce, peek read spans of RowB and give Upd again
+//! ```
+//!
+//! Everything that touches differential's young traits (`Chunk`, `SpineBatch`, `ReduceTactic`) is here.
+//!
+//! Not here: what is arranged and why (`render`).
+
+mod batch;
+mod batcher;
+mod body;
+mod chunk;
+mod driver;
+mod import;
+mod join;
+mod layout;
+mod reduce;
+mod seek;
+mod update;
+mod wire;
+
+pub use batch::{Agent, Arr, RowB, RowSpine, Spans};
+pub use batcher::{sort_blocks, RowBatcher};
+pub use body::{Body, Slab};
+pub use chunk::{RowChunk, TARGET};
+pub use driver::{arrange, ArrangeCtl, Saved};
+pub use import::{import, AsOf};
+pub use join::{join, Budget, JoinCfg, Matches};
+pub use layout::{lane_of, route, Layout};
+pub use reduce::{reduce, tactic, GroupLogic, Outputs};
+pub use seek::{find_key, gallop_key, At};
+pub use update::{exchange, Block, BlockDistributor, Upd};
+pub use wire::WireTime;
+
+use differential_dataflow::difference::Semigroup;
+use differential_dataflow::lattice::Lattice;
+use timely::progress::Timestamp;
+
+/// What an arrangement keeps per update: `i64`, or accumulators.
+pub trait Weight: Semigroup + Clone + PartialEq + 'static {}
+impl<R: Semigroup + Clone + PartialEq + 'static> Weight for R {}
+
+/// A time of an arrangement: `u64` at the top, a product inside recursion.
+pub trait Time: Lattice + Timestamp {}
+impl<T: Lattice + Timestamp> Time for T {}

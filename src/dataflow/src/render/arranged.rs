@@ -1,0 +1,223 @@
+//! Collections into arrangements and back.
+
+use super::collection::{map, map_fallible, Updates};
+use super::{Env, RenderTime};
+use crate::arrange::{exchange, Arr, AsOf, Block, Budget, Layout, RowB, Upd};
+use crate::errors;
+use differential_dataflow::operators::arrange::Arranged;
+use differential_dataflow::trace::Span;
+use repr::{Col, Diff, SqlError};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::CapabilitySet;
+use timely::dataflow::Stream;
+
+/// First byte of a val that stands for an error: no row's bytes begin with it.
+pub const ERROR_TAG: u8 = 0xFF;
+/// Rows that one container of a flattened arrangement holds.
+const FLAT_ROWS: usize = 4096;
+/// Time an activation of a yielding operator may take.
+pub const STEP: Duration = Duration::from_millis(2);
+
+/// An arrangement to join with: of this dataflow, or imported.
+pub enum Traced<'s, T: RenderTime> {
+    Local(Arr<'s, T, Diff>),
+    Imported(Arranged<'s, AsOf<T, Diff>>),
+}
+
+impl<T: RenderTime> Clone for Traced<'_, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Traced::Local(a) => Traced::Local(a.clone()),
+            Traced::Imported(a) => Traced::Imported(a.clone()),
+        }
+    }
+}
+
+impl<'s, T: RenderTime> Traced<'s, T> {
+    pub fn stream(&self) -> Stream<'s, T, Vec<Span<T, RowB<T, Diff>>>> {
+        match self {
+            Traced::Local(a) => a.stream.clone(),
+            Traced::Imported(a) => a.stream.clone(),
+        }
+    }
+}
+
+/// Encodes updates by `layout`; errors of key expressions go to the second stream. Rows with a NULL in a key column that
+/// is not in `keep_null` are left out.
+pub fn encode<'s, T: RenderTime>(
+    stream: Updates<'s, T>,
+    layout: Rc<Layout>,
+    keep_null: Vec<bool>,
+    env: &Rc<Env>,
+) -> (Stream<'s, T, Block<T, Diff>>, Option<Updates<'s, T>>) {
+    let ctx = env.ctx.clone();
+    if layout.key.iter().any(|k| k.can_fail()) {
+        let (blocks, errs) = map_fallible(stream, "Encode", move |upd: Upd<T>, out| {
+            let (body, failed) = layout.encode(&upd, &ctx, &keep_null);
+            out.errs.extend(failed.into_iter().map(|(i, e)| (e, upd.times.get(i as usize).clone(), *upd.diffs.get(i as usize))));
+            if !body.is_empty() {
+                out.oks.push(Block(body));
+            }
+        });
+        return (blocks, Some(errs));
+    }
+    (map(stream, "Encode", move |upd: Upd<T>| Block(layout.encode(&upd, &ctx, &keep_null).0)), None)
+}
+
+/// Arranges updates by `layout`, each on the worker that owns its key.
+pub fn arrange<'s, T: RenderTime>(
+    stream: Updates<'s, T>,
+    layout: Rc<Layout>,
+    keep_null: Vec<bool>,
+    name: &str,
+    env: &Rc<Env>,
+) -> (Arr<'s, T, Diff>, Option<Updates<'s, T>>) {
+    let (blocks, errs) = encode(stream, layout, keep_null, env);
+    (T::arrange(blocks, exchange(), name, env), errs)
+}
+
+/// Updates of a stream of spans, by `visit(key, val, time, diff)` in the order of the batches, a bounded number an activation.
+///
+/// `decode` is given up to 4096 (key, val) pairs at a time, with their times and diffs, and puts out containers.
+fn spans<'s, T: RenderTime>(
+    stream: Stream<'s, T, Vec<Span<T, RowB<T, Diff>>>>,
+    name: &str,
+    env: &Rc<Env>,
+    mut decode: impl FnMut(&[&[u8]], &[&[u8]], Col<T>, Col<Diff>, &mut Vec<(SqlError, T, Diff)>) -> Upd<T> + 'static,
+) -> (Updates<'s, T>, Updates<'s, T>) {
+    let scope = stream.scope();
+    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
+    let activator = scope.activator_for(builder.operator_info().address);
+    let mut input = builder.new_input(stream, Pipeline);
+    let (oks, oks_stream) = builder.new_output();
+    let (errs, errs_stream) = builder.new_output();
+    let (mut oks, mut errs) = (OutputBuilder::<T, NoopBuilder<Upd<T>>>::from(oks), OutputBuilder::<T, NoopBuilder<Upd<T>>>::from(errs));
+    let env = env.clone();
+    builder.build(move |_| {
+        // Batches with their capabilities and the position: chunk, key, update.
+        let mut queue: VecDeque<(CapabilitySet<T>, CapabilitySet<T>, RowB<T, Diff>, (usize, usize, usize))> = VecDeque::new();
+        move |_| {
+            input.for_each(|cap, data| {
+                for batch in data.drain(..).filter_map(|s| s.inner) {
+                    queue.push_back((cap.retain_stamp(0), cap.retain_stamp(1), batch, (0, 0, 0)));
+                }
+            });
+            if env.stopped.get() {
+                queue.clear();
+                return;
+            }
+            let (mut oks, mut errs) = (oks.activate(), errs.activate());
+            let mut budget = Budget::new(STEP);
+            let mut failed = Vec::new();
+            while !budget.spent {
+                let Some((ok_cap, err_cap, batch, (c, k, u))) = queue.front_mut() else { break };
+                let (mut keys, mut vals): (Vec<&[u8]>, Vec<&[u8]>) = Default::default();
+                let (mut times, mut diffs) = (Col::default(), Col::default());
+                while keys.len() < FLAT_ROWS && *c < batch.chunks.len() {
+                    let x = batch.chunks[*c].body();
+                    if *u >= x.len() {
+                        (*c, *k, *u) = (*c + 1, 0, 0);
+                        continue;
+                    }
+                    while x.key_ends[*k] as usize <= *u {
+                        *k += 1;
+                    }
+                    if let Some(t) = batch.time(x, *u) {
+                        keys.push(x.keys.get(*k));
+                        vals.push(x.val(*u));
+                        times.push(t);
+                        diffs.push(*x.diffs.get(*u));
+                    }
+                    *u += 1;
+                }
+                budget.charge(keys.len().max(1024));
+                if !keys.is_empty() {
+                    let mut upd = decode(&keys, &vals, times, diffs, &mut failed);
+                    if !upd.is_empty() {
+                        oks.session_with_builder(&*ok_cap).give_container(&mut upd);
+                    }
+                    if !failed.is_empty() {
+                        errs.session_with_builder(&*err_cap).give_container(&mut errors::to_updates(std::mem::take(&mut failed)));
+                    }
+                }
+                if *c >= batch.chunks.len() {
+                    queue.pop_front();
+                }
+            }
+            if !queue.is_empty() {
+                activator.activate();
+            }
+        }
+    });
+    (oks_stream, errs_stream)
+}
+
+/// The rows of an arrangement as updates.
+pub fn flatten<'s, T: RenderTime>(input: &Traced<'s, T>, layout: Rc<Layout>, env: &Rc<Env>) -> Updates<'s, T> {
+    spans(input.stream(), "Flatten", env, move |keys, vals, times, diffs, _| Upd { batch: layout.decode(keys, vals, |_| true), times, diffs }).0
+}
+
+/// As `flatten`, for the output of a reduce, whose vals may stand for errors.
+pub fn flatten_reduced<'s, T: RenderTime>(
+    stream: Stream<'s, T, Vec<Span<T, RowB<T, Diff>>>>,
+    layout: Rc<Layout>,
+    env: &Rc<Env>,
+) -> (Updates<'s, T>, Updates<'s, T>) {
+    spans(stream, "FlattenReduced", env, move |keys, vals, times, diffs, failed| {
+        if vals.iter().all(|v| v.first() != Some(&ERROR_TAG)) {
+            return Upd { batch: layout.decode(keys, vals, |_| true), times, diffs };
+        }
+        let mut kept = Vec::new();
+        for (i, v) in vals.iter().enumerate() {
+            match v.split_first() {
+                Some((&ERROR_TAG, bytes)) => failed.push((errors::from_bytes(bytes), times.get(i).clone(), *diffs.get(i))),
+                _ => kept.push(i as u32),
+            }
+        }
+        let pick = |from: &[&[u8]]| -> Vec<Vec<u8>> { kept.iter().map(|i| from[*i as usize].to_vec()).collect() };
+        let (keys, vals) = (pick(keys), pick(vals));
+        let (keys, vals): (Vec<&[u8]>, Vec<&[u8]>) = (keys.iter().map(Vec::as_slice).collect(), vals.iter().map(Vec::as_slice).collect());
+        Upd { batch: layout.decode(&keys, &vals, |_| true), times: times.take(&kept), diffs: diffs.take(&kept) }
+    })
+}
+
+/// Sums up equal rows of one time: an arrangement without a trace.
+pub fn consolidate<'s, T: RenderTime>(stream: Updates<'s, T>, types: Vec<repr::ColType>, env: &Rc<Env>) -> Updates<'s, T> {
+    let layout = Rc::new(Layout::whole(types));
+    let keep = vec![true; layout.key.len()];
+    let (arranged, _) = arrange(stream, layout.clone(), keep, "Consolidate", env);
+    flatten(&Traced::Local(Arranged { stream: arranged.stream, trace: arranged.trace }), layout, env)
+}
+
+/// One row for each row with a positive count: what exported errs are.
+pub fn distinct_errors<'s, T: RenderTime>(stream: Updates<'s, T>, env: &Rc<Env>) -> Arr<'s, T, Diff> {
+    let layout = Rc::new(Layout::whole(errors::error_types()));
+    let keep = vec![true; layout.key.len()];
+    let (arranged, _) = arrange(stream, layout, keep, "Errors", env);
+    T::reduce(
+        arranged,
+        "DistinctErrors",
+        |_: &[u8], vals: &[(&[u8], Diff)], out: &mut crate::arrange::Outputs| {
+            for (v, n) in vals {
+                if *n > 0 {
+                    out.push(1, |b| b.extend_from_slice(v));
+                }
+            }
+        },
+        env,
+    )
+}
+
+/// A stream that never carries anything, of a scope.
+pub fn empty<'s, T: RenderTime>(scope: timely::dataflow::Scope<'s, T>) -> Updates<'s, T> {
+    timely::dataflow::operators::generic::source::<_, NoopBuilder<Upd<T>>, _, _>(scope, "Empty", |cap, _| {
+        drop(cap);
+        |_: &mut timely::dataflow::operators::generic::OutputBuilderSession<'_, T, NoopBuilder<Upd<T>>>| {}
+    })
+}

@@ -1,0 +1,299 @@
+//! LIR to operators: one file a node kind.
+//!
+//! ```text
+//!   Lir ──render──► Collection { oks, errs }    streams of Upd: Arrow columns, times, diffs
+//!   Context         what is bound: imports, objects built here, Let and LetRec bindings
+//!   Env             what all operators of a dataflow share
+//! ```
+//!
+//! Everything is generic in the time: `u64` at the top, a product inside recursion.
+
+mod arranged;
+mod collection;
+mod constant;
+mod flat_map;
+mod group;
+mod join;
+mod let_rec;
+mod mfp;
+mod order;
+mod reduce;
+mod threshold;
+mod top_k;
+mod window;
+
+pub use arranged::{arrange, distinct_errors, flatten, Traced, STEP};
+pub use collection::{concat, map, Collection, Updates};
+
+use crate::arrange::{self, Agent, Arr, ArrangeCtl, Block, GroupLogic, Layout, RowBatcher, RowSpine, Time, WireTime};
+use crate::errors::error_types;
+use crate::mfp_eval::MfpEval;
+use differential_dataflow::operators::arrange::arrangement::arrange_core;
+use differential_dataflow::operators::reduce::reduce_with_tactic;
+use expr::{EvalCtx, Scalar};
+use plan::mir::{Id, LocalId};
+use plan::{Lir, LirKind};
+use repr::{ColType, Diff, SqlError, Timestamp};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use timely::dataflow::channels::pact::ParallelizationContract;
+use timely::dataflow::{Scope, Stream};
+
+/// What all operators of a dataflow share on one worker.
+pub struct Env {
+    pub ctx: Arc<EvalCtx>,
+    pub as_of: Timestamp,
+    pub until: Option<Timestamp>,
+    /// Set when the dataflow is dropped: everything lets go of its data and capabilities.
+    pub stopped: Rc<Cell<bool>>,
+    pub worker: usize,
+}
+
+/// A time that operators are rendered for.
+pub trait RenderTime: Time + WireTime {
+    /// Whether times are totally ordered: what uses our own drivers.
+    const TOTAL: bool;
+    /// The time of the outer timeline.
+    fn system(&self) -> Timestamp;
+    /// The first time at `t`.
+    fn at(t: Timestamp) -> Self;
+    fn arrange<'s>(
+        stream: Stream<'s, Self, Block<Self, Diff>>,
+        pact: impl ParallelizationContract<Self, Block<Self, Diff>>,
+        name: &str,
+        env: &Rc<Env>,
+    ) -> Arr<'s, Self, Diff>;
+    fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, env: &Rc<Env>) -> Arr<'s, Self, Diff>;
+    /// Renders the bindings of a recursion and binds them: only ever called in the outer time.
+    fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], limit: Option<u64>, return_at_limit: bool);
+}
+
+impl RenderTime for Timestamp {
+    const TOTAL: bool = true;
+    fn system(&self) -> Timestamp {
+        *self
+    }
+    fn at(t: Timestamp) -> Self {
+        t
+    }
+    fn arrange<'s>(
+        stream: Stream<'s, Self, Block<Self, Diff>>,
+        pact: impl ParallelizationContract<Self, Block<Self, Diff>>,
+        name: &str,
+        env: &Rc<Env>,
+    ) -> Arr<'s, Self, Diff> {
+        arrange::arrange(stream, pact, name, None, ArrangeCtl::new(env.stopped.clone()))
+    }
+    fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, env: &Rc<Env>) -> Arr<'s, Self, Diff> {
+        arrange::reduce(input, name, arrange::tactic(logic), None, ArrangeCtl::new(env.stopped.clone()))
+    }
+    fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], limit: Option<u64>, return_at_limit: bool) {
+        let_rec::render(cx, bindings, limit, return_at_limit)
+    }
+}
+
+impl RenderTime for let_rec::Round {
+    const TOTAL: bool = false;
+    fn system(&self) -> Timestamp {
+        self.outer
+    }
+    fn at(t: Timestamp) -> Self {
+        timely::order::Product::new(t, 0)
+    }
+    fn arrange<'s>(
+        stream: Stream<'s, Self, Block<Self, Diff>>,
+        pact: impl ParallelizationContract<Self, Block<Self, Diff>>,
+        name: &str,
+        _env: &Rc<Env>,
+    ) -> Arr<'s, Self, Diff> {
+        arrange_core::<_, _, RowBatcher<Self, Diff>, RowSpine<Self, Diff>>(stream, pact, name, RowBatcher::new)
+    }
+    fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, _env: &Rc<Env>) -> Arr<'s, Self, Diff> {
+        reduce_with_tactic::<Agent<Self, Diff>, RowSpine<Self, Diff>, _>(input, name, arrange::tactic::<Self, Diff>(logic))
+    }
+    fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], _: Option<u64>, _: bool) {
+        // `let_rec::unsupported` refused it before.
+        let failed = cx.failed(SqlError::internal("recursion inside recursion"));
+        for (id, l) in bindings {
+            cx.bind(Id::Local(*id), l.types.clone(), failed.clone());
+        }
+    }
+}
+
+/// An arrangement of something bound.
+struct Indexed<'s, T: RenderTime> {
+    key: Vec<Scalar>,
+    /// For each key column, whether rows with a NULL there are in it.
+    keep_null: Vec<bool>,
+    traced: Traced<'s, T>,
+    layout: Rc<Layout>,
+    errs: Updates<'s, T>,
+}
+
+struct Bound<'s, T: RenderTime> {
+    types: Vec<ColType>,
+    collection: Option<Collection<'s, T>>,
+    indexes: Vec<Indexed<'s, T>>,
+}
+
+/// A scope with what is known in it.
+pub struct Context<'s, T: RenderTime> {
+    pub scope: Scope<'s, T>,
+    pub env: Rc<Env>,
+    bound: BTreeMap<Id, Bound<'s, T>>,
+}
+
+impl<'s, T: RenderTime> Context<'s, T> {
+    pub fn new(scope: Scope<'s, T>, env: Rc<Env>) -> Self {
+        Context { scope, env, bound: BTreeMap::new() }
+    }
+
+    /// Makes `collection` known by `id`, replacing what was.
+    pub fn bind(&mut self, id: Id, types: Vec<ColType>, collection: Collection<'s, T>) {
+        self.bound.insert(id, Bound { types, collection: Some(collection), indexes: vec![] });
+    }
+
+    /// Makes an arrangement of `id` known.
+    pub fn bind_index(&mut self, id: Id, traced: Traced<'s, T>, layout: Rc<Layout>, errs: Updates<'s, T>) {
+        let bound = self.bound.entry(id).or_insert_with(|| Bound { types: layout.types.clone(), collection: None, indexes: vec![] });
+        bound.indexes.push(Indexed { key: layout.key.clone(), keep_null: vec![true; layout.key.len()], traced, layout, errs });
+    }
+
+    fn remember(&mut self, id: Id, key: &[Scalar], keep_null: &[bool], traced: Traced<'s, T>, layout: Rc<Layout>, errs: Updates<'s, T>) {
+        if let Some(bound) = self.bound.get_mut(&id) {
+            bound.indexes.push(Indexed { key: key.to_vec(), keep_null: keep_null.to_vec(), traced, layout, errs });
+        }
+    }
+
+    /// An arrangement of `id` by `key` that holds at least the rows that `keep_null` asks for. That it may hold more is
+    /// harmless: the rows it is joined with lack those keys.
+    #[allow(clippy::type_complexity)]
+    fn arrangement(&self, id: Id, key: &[Scalar], keep_null: &[bool]) -> Option<(Traced<'s, T>, Rc<Layout>, Updates<'s, T>)> {
+        let indexes = &self.bound.get(&id)?.indexes;
+        let i = indexes.iter().find(|i| i.key == key && i.keep_null.iter().zip(keep_null).all(|(has, wants)| *has || !wants))?;
+        Some((i.traced.clone(), i.layout.clone(), i.errs.clone()))
+    }
+
+    /// The collection bound to `id`; read from an arrangement if nothing else is there.
+    pub fn get(&mut self, id: Id) -> Result<Collection<'s, T>, SqlError> {
+        let env = self.env.clone();
+        let bound = self.bound.get_mut(&id).ok_or_else(|| SqlError::internal(format!("plan reads {id:?}, which is not bound")))?;
+        if let Some(c) = &bound.collection {
+            return Ok(c.clone());
+        }
+        let i = bound.indexes.first().ok_or_else(|| SqlError::internal(format!("{id:?} has no form")))?;
+        let c = Collection::new(flatten(&i.traced, i.layout.clone(), &env), i.errs.clone());
+        bound.collection = Some(c.clone());
+        Ok(c)
+    }
+
+    /// The column types of what is bound to `id`.
+    pub fn types(&self, id: Id) -> Option<Vec<ColType>> {
+        self.bound.get(&id).map(|b| b.types.clone())
+    }
+
+    /// A stream that never carries anything.
+    pub fn nothing(&self) -> Updates<'s, T> {
+        arranged::empty(self.scope)
+    }
+
+    /// Those of `ids` that are bound, as collections.
+    fn visible(&mut self, ids: BTreeSet<Id>) -> Vec<(Id, Vec<ColType>, Collection<'s, T>)> {
+        let known: Vec<Id> = ids.into_iter().filter(|id| self.bound.contains_key(id)).collect();
+        known.into_iter().filter_map(|id| Some((id, self.bound[&id].types.clone(), self.get(id).ok()?))).collect()
+    }
+
+    /// A collection without rows whose error is `e`.
+    pub fn failed(&self, e: SqlError) -> Collection<'s, T> {
+        constant::render(self.scope, &Err(e), &[], &self.env)
+    }
+
+    pub fn render(&mut self, lir: &Lir) -> Collection<'s, T> {
+        match &lir.kind {
+            LirKind::Constant { rows } => constant::render(self.scope, rows, &lir.types, &self.env),
+            LirKind::Get { id } => self.get(*id).unwrap_or_else(|e| self.failed(e)),
+            LirKind::Let { id, value, body } => {
+                let made = self.render(value);
+                self.bind(Id::Local(*id), value.types.clone(), made);
+                self.render(body)
+            }
+            LirKind::LetRec { bindings, limit, return_at_limit, body } => match let_rec::unsupported(bindings) {
+                Some(e) => self.failed(e),
+                None => {
+                    T::render_rec(self, bindings, *limit, *return_at_limit);
+                    self.render(body)
+                }
+            },
+            LirKind::Mfp { input, mfp } => {
+                let eval = MfpEval::new(mfp.clone(), &input.types, self.env.ctx.clone());
+                let input = self.render(input);
+                mfp::render(input, eval, &self.env)
+            }
+            LirKind::FlatMap { input, func } => {
+                let made = self.render(input);
+                flat_map::render(made, input.types.clone(), func.clone(), &self.env)
+            }
+            LirKind::Join { inputs, start, stages } => join::render(self, inputs, *start, stages),
+            LirKind::Reduce { input, group_key, kind } => {
+                let made = self.render(input);
+                reduce::render(self, made, &input.types, group_key, kind, &lir.types)
+            }
+            LirKind::TopK { input, group_key, order_by, limit, offset, with_ties, monotonic: _ } => {
+                let made = self.render(input);
+                let spec =
+                    top_k::TopK { group_key: group_key.clone(), order_by: order_by.clone(), limit: limit.clone(), offset: *offset, with_ties: *with_ties };
+                top_k::render(self, made, &input.types, spec)
+            }
+            LirKind::Window { input, partition, order_by, exprs } => {
+                let made = self.render(input);
+                window::render(self, made, &input.types, partition, order_by, exprs, &lir.types)
+            }
+            LirKind::Negate { input } => {
+                let made = self.render(input);
+                Collection::new(map(made.oks, "Negate", differential_dataflow::collection::containers::Negate::negate), made.errs)
+            }
+            LirKind::Threshold { input } => {
+                let made = self.render(input);
+                threshold::render(self, made, &input.types)
+            }
+            LirKind::Union { inputs } => {
+                let made: Vec<_> = inputs.iter().map(|i| self.render(i)).collect();
+                let (oks, errs): (Vec<_>, Vec<_>) = made.into_iter().map(|c| (c.oks, c.errs)).unzip();
+                Collection::new(concat(oks), concat(errs))
+            }
+        }
+    }
+}
+
+/// The direct inputs of a node.
+pub fn children(l: &Lir) -> Vec<&Lir> {
+    match &l.kind {
+        LirKind::Constant { .. } | LirKind::Get { .. } => vec![],
+        LirKind::Let { value, body, .. } => vec![value, body],
+        LirKind::LetRec { bindings, body, .. } => bindings.iter().map(|b| &b.1).chain([&**body]).collect(),
+        LirKind::Mfp { input, .. }
+        | LirKind::FlatMap { input, .. }
+        | LirKind::Reduce { input, .. }
+        | LirKind::TopK { input, .. }
+        | LirKind::Window { input, .. }
+        | LirKind::Negate { input }
+        | LirKind::Threshold { input } => vec![input],
+        LirKind::Join { inputs, .. } | LirKind::Union { inputs } => inputs.iter().collect(),
+    }
+}
+
+/// All ids that a plan reads.
+pub fn reads(l: &Lir) -> BTreeSet<Id> {
+    let mut out: BTreeSet<Id> = children(l).into_iter().flat_map(reads).collect();
+    if let LirKind::Get { id } = &l.kind {
+        out.insert(*id);
+    }
+    out
+}
+
+/// The layout and key flags of whole error rows.
+pub fn error_layout() -> Rc<Layout> {
+    Rc::new(Layout::whole(error_types()))
+}

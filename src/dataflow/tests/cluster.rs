@@ -1,0 +1,203 @@
+//! Plans through a cluster of one and of two workers: peeks at times, subscriptions, dropping and recreating.
+
+mod common;
+use common::*;
+use dataflow::Command;
+use expr::Scalar;
+use plan::lir::{LirKind, ReduceKind};
+use plan::mir::{Id, LocalId};
+use plan::{Export, Import, Mfp};
+use repr::{Diff, Value};
+
+fn each_size(f: impl Fn(Db)) {
+    for workers in [1, 2] {
+        f(Db::new(workers));
+    }
+}
+
+fn ups(rows: &[(&[i64], Diff)]) -> Vec<(Row, Diff)> {
+    rows.iter().map(|(r, d)| (row(r), *d)).collect()
+}
+
+#[test]
+fn constant_and_zero_column_relations() {
+    each_size(|mut db| {
+        let one = lir(vec![], LirKind::Constant { rows: Ok(vec![(vec![], 1)]) });
+        assert_eq!(db.once(one.clone()).unwrap(), ints(&[(&[], 1)]));
+        assert_eq!(db.once(union(vec![one.clone(), one.clone()])).unwrap(), ints(&[(&[], 2)]));
+        assert_eq!(db.once(distinct(union(vec![one.clone(), one]))).unwrap(), ints(&[(&[], 1)]));
+        let none = lir(int8(2), LirKind::Constant { rows: Ok(vec![]) });
+        assert_eq!(db.once(none).unwrap(), Bag::new());
+        let e = repr::SqlError::new(repr::error::state::DIVISION_BY_ZERO, "division by zero");
+        assert_eq!(db.once(lir(int8(1), LirKind::Constant { rows: Err(e.clone()) })), Err(e));
+    });
+}
+
+#[test]
+fn join_peeked_at_every_time() {
+    each_size(|mut db| {
+        let (a, b) = (db.shard(int8(2)), db.shard(int8(2)));
+        db.tick(vec![(a, ups(&[(&[1, 10], 1), (&[2, 20], 1)])), (b, ups(&[(&[1, 7], 1)]))]);
+        let (_, _, index) = db.view(join(get(a, 2), &[0], get(b, 2), &[0]), vec![0]);
+        let t0 = db.now;
+        let t1 = db.tick(vec![(b, ups(&[(&[2, 8], 1)]))]);
+        let t2 = db.tick(vec![(a, ups(&[(&[1, 10], -1)])), (b, ups(&[(&[2, 8], 1)]))]);
+        assert_eq!(db.scan(index, 4, t0).unwrap(), ints(&[(&[1, 10, 1, 7], 1)]));
+        assert_eq!(db.scan(index, 4, t1).unwrap(), ints(&[(&[1, 10, 1, 7], 1), (&[2, 20, 2, 8], 1)]));
+        assert_eq!(db.scan(index, 4, t2).unwrap(), ints(&[(&[2, 20, 2, 8], 2)]));
+        let keyed = db.peek(index, &int8(4), t1, Some(vec![row(&[2]), row(&[9])]), Mfp { project: vec![3], ..Mfp::identity(4) }).unwrap();
+        assert_eq!(keyed, ints(&[(&[8], 1)]));
+    });
+}
+
+#[test]
+fn null_keys_match_nothing() {
+    each_size(|mut db| {
+        let (a, b) = (db.shard(int8(1)), db.shard(int8(1)));
+        let null = || vec![(vec![Value::Null], 1), (row(&[1]), 1)];
+        db.tick(vec![(a, null()), (b, null())]);
+        assert_eq!(db.once(join(get(a, 1), &[0], get(b, 1), &[0])).unwrap(), ints(&[(&[1, 1], 1)]));
+    });
+}
+
+#[test]
+fn arrangements_are_imported_and_dropped_in_order() {
+    each_size(|mut db| {
+        let a = db.shard(int8(2));
+        db.tick(vec![(a, ups(&[(&[1, 10], 1), (&[2, 20], 2)]))]);
+        let (first, object, index) = db.view(get(a, 2), vec![0]);
+        db.tick(vec![(a, ups(&[(&[3, 30], 1)]))]);
+        db.wait(index, db.now + 1);
+        let key = vec![Scalar::Column(0)];
+        let import = Import::Arrangement { object, index, key: key.clone(), types: int8(2) };
+        let (view, view_index) = (db.id(), db.id());
+        let plan = join(get(object, 2), &[0], get(object, 2), &[0]);
+        let desc = db.desc(vec![import], vec![(view, plan)], vec![Export::Arrangement { index: view_index, on: view, key }]);
+        let second = db.create(desc);
+        let t0 = db.now;
+        let t1 = db.tick(vec![(a, ups(&[(&[1, 10], -1), (&[1, 11], 1)]))]);
+        assert_eq!(db.scan(view_index, 4, t0).unwrap(), ints(&[(&[1, 10, 1, 10], 1), (&[2, 20, 2, 20], 4), (&[3, 30, 3, 30], 1)]));
+        assert_eq!(db.scan(view_index, 4, t1).unwrap(), ints(&[(&[1, 11, 1, 11], 1), (&[2, 20, 2, 20], 4), (&[3, 30, 3, 30], 1)]));
+        // The exporter is hidden, but lives while it is imported.
+        db.cluster.send(Command::DropDataflow { id: first });
+        assert!(db.scan(index, 2, t1).is_err());
+        let t2 = db.tick(vec![(a, ups(&[(&[2, 20], -2)]))]);
+        assert_eq!(db.scan(view_index, 4, t2).unwrap(), ints(&[(&[1, 11, 1, 11], 1), (&[3, 30, 3, 30], 1)]));
+        db.cluster.send(Command::DropDataflow { id: second });
+        assert!(db.scan(view_index, 4, t2).is_err());
+        let (_, _, again) = db.view(get(a, 2), vec![0]);
+        assert_eq!(db.scan(again, 2, db.now).unwrap(), ints(&[(&[1, 11], 1), (&[3, 30], 1)]));
+    });
+}
+
+#[test]
+fn groups() {
+    each_size(|mut db| {
+        let a = db.shard(int8(2));
+        db.tick(vec![(a, ups(&[(&[1, 10], 1), (&[1, 5], 2), (&[2, 7], 1)]))]);
+        let kind = ReduceKind::Collated(vec![
+            (vec![0, 2], ReduceKind::Accumulable(vec![agg(def(2803), None), agg(def(2107), Some(1))])),
+            (vec![1, 3], ReduceKind::Hierarchical { aggregates: vec![agg(def(2131), Some(1)), agg(def(2115), Some(1))], monotonic: false }),
+        ]);
+        let (_, _, index) = db.view(reduce(get(a, 2), &[0], kind, 4), vec![0]);
+        let t0 = db.now;
+        let t1 = db.tick(vec![(a, ups(&[(&[1, 5], -2), (&[2, 7], -1)]))]);
+        let t2 = db.tick(vec![(a, ups(&[(&[1, 10], -1)]))]);
+        assert_eq!(db.scan(index, 5, t0).unwrap(), ints(&[(&[1, 3, 5, 20, 10], 1), (&[2, 1, 7, 7, 7], 1)]));
+        assert_eq!(db.scan(index, 5, t1).unwrap(), ints(&[(&[1, 1, 10, 10, 10], 1)]));
+        assert_eq!(db.scan(index, 5, t2).unwrap(), Bag::new());
+        let t3 = db.tick(vec![(a, ups(&[(&[4, 4], -1)]))]);
+        let e = db.scan(index, 5, t3).unwrap_err();
+        assert_eq!(e.code.as_str(), "XX001", "{e:?}");
+        let t4 = db.tick(vec![(a, ups(&[(&[4, 4], 1)]))]);
+        assert_eq!(db.scan(index, 5, t4).unwrap(), Bag::new());
+    });
+}
+
+#[test]
+fn top_of_each_group() {
+    each_size(|mut db| {
+        let a = db.shard(int8(2));
+        db.tick(vec![(a, ups(&[(&[1, 1], 1), (&[1, 2], 2), (&[1, 3], 1), (&[2, 9], 1)]))]);
+        let (_, _, desc2) = db.view(top_k(get(a, 2), &[0], &[(1, true)], Some(2), 0, false), vec![0]);
+        let (_, _, skip) = db.view(top_k(get(a, 2), &[0], &[(1, false)], None, 2, false), vec![0]);
+        let (_, _, ties) = db.view(top_k(get(a, 2), &[], &[(0, false)], Some(1), 0, true), vec![0]);
+        let t0 = db.now;
+        let t1 = db.tick(vec![(a, ups(&[(&[1, 3], -1), (&[2, 9], -1)]))]);
+        assert_eq!(db.scan(desc2, 2, t0).unwrap(), ints(&[(&[1, 3], 1), (&[1, 2], 1), (&[2, 9], 1)]));
+        assert_eq!(db.scan(desc2, 2, t1).unwrap(), ints(&[(&[1, 2], 2)]));
+        assert_eq!(db.scan(skip, 2, t0).unwrap(), ints(&[(&[1, 2], 1), (&[1, 3], 1)]));
+        assert_eq!(db.scan(ties, 2, t0).unwrap(), ints(&[(&[1, 1], 1), (&[1, 2], 2), (&[1, 3], 1)]));
+    });
+}
+
+#[test]
+fn left_join_by_negate_and_threshold() {
+    each_size(|mut db| {
+        let (a, b) = (db.shard(int8(1)), db.shard(int8(1)));
+        db.tick(vec![(a, ups(&[(&[1], 2), (&[2], 1)])), (b, ups(&[(&[1], 1)]))]);
+        let matched = project(join(get(a, 1), &[0], distinct(get(b, 1)), &[0]), &[0]);
+        let lone = threshold(union(vec![get(a, 1), negate(matched)]));
+        let (_, _, index) = db.view(lone, vec![0]);
+        let t0 = db.now;
+        let t1 = db.tick(vec![(b, ups(&[(&[1], -1), (&[2], 3)]))]);
+        assert_eq!(db.scan(index, 1, t0).unwrap(), ints(&[(&[2], 1)]));
+        assert_eq!(db.scan(index, 1, t1).unwrap(), ints(&[(&[1], 2)]));
+    });
+}
+
+/// Pairs that are connected, by a recursion that only ever adds.
+fn reach(edges: repr::GlobalId) -> plan::Lir {
+    let id = LocalId(1);
+    let local = lir(int8(2), LirKind::Get { id: Id::Local(id) });
+    let step = project(join(local.clone(), &[1], get(edges, 2), &[0]), &[0, 3]);
+    let value = distinct(union(vec![get(edges, 2), step]));
+    lir(int8(2), LirKind::LetRec { bindings: vec![(id, value)], limit: None, return_at_limit: false, body: Box::new(local) })
+}
+
+#[test]
+fn recursion_follows_insertions_and_deletions() {
+    each_size(|mut db| {
+        let e = db.shard(int8(2));
+        db.tick(vec![(e, ups(&[(&[1, 2], 1), (&[2, 3], 1), (&[3, 1], 1)]))]);
+        let (_, _, index) = db.view(reach(e), vec![0]);
+        let t0 = db.now;
+        let t1 = db.tick(vec![(e, ups(&[(&[3, 1], -1)]))]);
+        let t2 = db.tick(vec![(e, ups(&[(&[3, 4], 1)]))]);
+        let all: Vec<Vec<i64>> = (1..4).flat_map(|x| (1..4).map(move |y| vec![x, y])).collect();
+        let all: Vec<(&[i64], Diff)> = all.iter().map(|r| (&r[..], 1)).collect();
+        assert_eq!(db.scan(index, 2, t0).unwrap(), ints(&all));
+        assert_eq!(db.scan(index, 2, t1).unwrap(), ints(&[(&[1, 2], 1), (&[1, 3], 1), (&[2, 3], 1)]));
+        assert_eq!(db.scan(index, 2, t2).unwrap(), ints(&[(&[1, 2], 1), (&[1, 3], 1), (&[2, 3], 1), (&[1, 4], 1), (&[2, 4], 1), (&[3, 4], 1)]));
+    });
+}
+
+#[test]
+fn subscription_sums_up_to_the_view() {
+    each_size(|mut db| {
+        let a = db.shard(int8(2));
+        db.tick(vec![(a, ups(&[(&[1, 10], 1), (&[2, 7], 1)]))]);
+        let plan = reduce(get(a, 2), &[0], ReduceKind::Accumulable(vec![agg(def(2107), Some(1))]), 1);
+        let (_, _, index) = db.view(plan.clone(), vec![0]);
+        let (object, id, tail) = (db.id(), db.id(), db.id());
+        let imports = db.imports_of(&plan);
+        let export = |id, with_snapshot| Export::Subscribe { id, on: object, with_snapshot, up_to: None };
+        let desc = db.desc(imports, vec![(object, plan)], vec![export(id, true), export(tail, false)]);
+        let flow = db.create(desc);
+        let start = db.now;
+        for k in 0..20 {
+            db.tick(vec![(a, ups(&[(&[k % 3, k], 1), (&[1, 10], if k == 4 { -1 } else { 0 })]))]);
+        }
+        let end = db.now;
+        db.wait_sub(id, end + 1);
+        db.wait_sub(tail, end + 1);
+        for t in start..=end {
+            let sub = db.subs[&id].clone();
+            let sum = bag(sub.updates.iter().filter(|u| u.1 <= t).map(|u| (&u.0, u.2)));
+            assert_eq!(db.scan(index, 2, t).unwrap(), sum, "at {t}");
+        }
+        assert!(db.subs[&tail].updates.iter().all(|u| u.1 > start));
+        db.cluster.send(Command::DropDataflow { id: flow });
+        db.tick(vec![]);
+    });
+}
