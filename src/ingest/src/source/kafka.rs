@@ -15,11 +15,13 @@ use super::{End, Feed, Stats};
 use crate::envelope::{Pipeline, PipelineSpec};
 use crate::record::Record;
 use crate::spec::*;
+use parking_lot::Mutex;
 use rdkafka::client::ClientContext;
-use rdkafka::config::ClientConfig;
+use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
+use rdkafka::metadata::Metadata;
 use rdkafka::statistics::Statistics;
 use rdkafka::{Offset, TopicPartitionList};
 use repr::error::state;
@@ -68,13 +70,28 @@ impl From<super::Stopped> for Broken {
     }
 }
 
-/// Takes librdkafka's statistics.
+/// Takes what librdkafka reports beside messages.
 struct Context {
     stats: Option<Arc<Stats>>,
     topic: String,
+    /// Why the last connection failed, in words.
+    reason: Mutex<Option<String>>,
 }
 
 impl ClientContext for Context {
+    fn log(&self, _level: RDKafkaLogLevel, fac: &str, message: &str) {
+        tracing::debug!(target: "kafka", "{fac}: {message}");
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        // "All brokers are down" follows the reason why, and says less.
+        let code = error.rdkafka_error_code();
+        if !matches!(code, Some(RDKafkaErrorCode::AllBrokersDown | RDKafkaErrorCode::PartitionEOF)) {
+            tracing::debug!(target: "kafka", "{error}: {reason}");
+            *self.reason.lock() = Some(reason.to_owned());
+        }
+    }
+
     fn stats(&self, statistics: Statistics) {
         let (Some(stats), Some(topic)) = (&self.stats, statistics.topics.get(&self.topic)) else { return };
         for (id, p) in topic.partitions.iter().filter(|p| *p.0 >= 0 && p.1.hi_offset >= 0) {
@@ -113,13 +130,20 @@ fn client(properties: &[(String, String)], name: &str, topic: &str, stats: Optio
         .set("enable.partition.eof", "true")
         .set("isolation.level", "read_committed")
         .set("allow.auto.create.topics", "false");
-    config.create_with_context(Context { stats, topic: topic.to_owned() }).map_err(|e| format!("invalid Kafka connection: {e}"))
+    config.create_with_context(Context { stats, topic: topic.to_owned(), reason: Mutex::new(None) }).map_err(|e| format!("invalid Kafka connection: {e}"))
 }
 
 /// Number of partitions of a topic.
 /// Errors: `Ok(None)` if the topic does not exist; else why the broker cannot be asked.
-fn partition_count(client: &Client, topic: &str) -> Result<Option<i32>, String> {
-    let metadata = client.fetch_metadata(Some(topic), REQUEST).map_err(|e| format!("could not reach the Kafka broker: {}", plain(&e)))?;
+fn partition_count(client: &Client, topic: &str, timeout: Duration) -> Result<Option<i32>, String> {
+    let metadata = client.fetch_metadata(Some(topic), timeout).map_err(|e| {
+        let why = client.context().reason.lock().clone().unwrap_or_else(|| plain(&e));
+        format!("could not reach the Kafka broker: {why}")
+    })?;
+    partitions_in(&metadata, topic)
+}
+
+fn partitions_in(metadata: &Metadata, topic: &str) -> Result<Option<i32>, String> {
     let Some(t) = metadata.topics().iter().find(|t| t.name() == topic) else { return Ok(None) };
     match t.error().map(RDKafkaErrorCode::from) {
         None => Ok(Some(t.partitions().len() as i32).filter(|n| *n > 0)),
@@ -138,12 +162,29 @@ fn plain(e: &KafkaError) -> String {
 pub fn inspect(properties: &[(String, String)], topic: &str) -> Result<(), SqlError> {
     let failure = |m: String| SqlError::new(state::CONNECTION_FAILURE, m);
     let client = client(properties, "inspect", topic, None).map_err(|m| SqlError::new(state::INVALID_PARAMETER_VALUE, m))?;
-    // Without a poll the client does not tell why it cannot connect.
-    let _ = client.poll(Duration::ZERO);
+    // Short requests, so that a refused connection is told at once and not when the time is up.
+    let began = Instant::now();
+    let metadata = loop {
+        let asked = client.fetch_metadata(Some(topic).filter(|t| !t.is_empty()), Duration::from_millis(500));
+        let e = match asked {
+            Ok(m) => break m,
+            Err(e) => e,
+        };
+        let mut hopeless = began.elapsed() >= REQUEST;
+        while let Some(event) = client.poll(Duration::ZERO) {
+            let code = event.err().and_then(|e| e.rdkafka_error_code());
+            hopeless |=
+                matches!(code, Some(RDKafkaErrorCode::AllBrokersDown | RDKafkaErrorCode::Resolve | RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SSL));
+        }
+        if hopeless {
+            let why = client.context().reason.lock().clone().unwrap_or_else(|| plain(&e));
+            return Err(failure(format!("could not reach the Kafka broker: {why}")));
+        }
+    };
     if topic.is_empty() {
-        return client.fetch_metadata(None, REQUEST).map(|_| ()).map_err(|e| failure(format!("could not reach the Kafka broker: {}", plain(&e))));
+        return Ok(());
     }
-    match partition_count(&client, topic).map_err(failure)? {
+    match partitions_in(&metadata, topic).map_err(failure)? {
         Some(_) => Ok(()),
         None => Err(SqlError::new(state::UNDEFINED_OBJECT, format!("topic \"{topic}\" does not exist"))),
     }
@@ -274,7 +315,7 @@ impl<'a> Reader<'a> {
     /// Resolves where to read each partition from; checks that the topic is the one that the position speaks of.
     fn find_partitions(&mut self, client: &Client) -> Result<(), Broken> {
         let failed = |why: String| Broken::End(End::Failed(why));
-        let count = match partition_count(client, self.topic).map_err(Broken::Retry)? {
+        let count = match partition_count(client, self.topic, REQUEST).map_err(Broken::Retry)? {
             Some(n) => n,
             None => return Err(Broken::Retry(format!("topic \"{}\" does not exist", self.topic))),
         };
@@ -381,7 +422,7 @@ impl<'a> Reader<'a> {
                         }
                     }
                 }
-                Some(Err(e)) => self.trouble(e, feed)?,
+                Some(Err(e)) => self.trouble(client, e, feed)?,
             }
             if let Some(since) = first {
                 let (rows, bytes) = self.pending();
@@ -488,7 +529,7 @@ impl<'a> Reader<'a> {
 
     /// New partitions, a topic that vanished.
     fn refresh(&mut self, client: &Client, feed: &mut Feed) -> Result<(), Broken> {
-        match partition_count(client, self.topic) {
+        match partition_count(client, self.topic, Duration::from_secs(1)) {
             Ok(Some(n)) if n as usize == self.partitions.len() => Ok(()),
             Ok(Some(_)) => {
                 // New partitions are read from their start; the others go on where they are. No snapshot target moves back.
@@ -501,7 +542,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An error that the client reports between messages.
-    fn trouble(&mut self, e: KafkaError, feed: &mut Feed) -> Result<(), Broken> {
+    fn trouble(&mut self, client: &Client, e: KafkaError, feed: &mut Feed) -> Result<(), Broken> {
         match e.rdkafka_error_code() {
             // Connecting again tells which of the two it is: retention or a new topic.
             Some(RDKafkaErrorCode::OffsetOutOfRange | RDKafkaErrorCode::AutoOffsetReset) => Err(Broken::Retry("an offset is out of range".into())),
@@ -513,7 +554,10 @@ impl<'a> Reader<'a> {
             ) => Err(Broken::Retry(format!("topic \"{}\" does not exist", self.topic))),
             _ if matches!(e, KafkaError::MessageConsumptionFatal(_)) => Err(Broken::Retry(format!("Kafka: {}", plain(&e)))),
             // The client goes on trying by itself.
-            _ => Ok(feed.status(SourceStatus::Stalled(format!("Kafka: {}", plain(&e))))?),
+            _ => {
+                let why = client.context().reason.lock().clone().unwrap_or_else(|| plain(&e));
+                Ok(feed.status(SourceStatus::Stalled(format!("Kafka: {why}")))?)
+            }
         }
     }
 }
