@@ -1,0 +1,214 @@
+"""Kafka sources: every record once, at the right offset, whatever dies."""
+
+import json
+import threading
+import time
+import uuid
+
+import psycopg
+import pytest
+from harness.procs import wait_until
+
+
+@pytest.fixture
+def topic(kafka):
+    name = "t" + uuid.uuid4().hex[:8]
+    kafka.create_topic(name, 3)
+    return name
+
+
+def connect_kafka(server, kafka):
+    server.sql(f"CREATE CONNECTION IF NOT EXISTS k TO KAFKA (BROKER '{kafka.broker}', SECURITY PROTOCOL 'PLAINTEXT')")
+
+
+def test_json_columns(rd, kafka, topic):
+    connect_kafka(rd, kafka)
+    kafka.produce(topic, *[json.dumps({"id": n, "name": f"n{n}", "price": "1.50", "at": "2024-01-01T00:00:00Z", "more": {"x": [n]}}) for n in range(100)])
+    rd.sql(f"CREATE SOURCE js (id int8, name text, price numeric(10,2), at timestamptz, more jsonb, absent text) FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT JSON",
+           "CREATE MATERIALIZED VIEW js_v AS SELECT count(*) AS n, sum(id) AS s, sum(price) AS p, count(absent) AS a, sum((more->'x'->>0)::int) AS m FROM js")
+    rd.settled("SELECT n, s, p::text, a, m FROM js_v", [(100, 4950, "150.00", 0, 4950)])
+    kafka.produce(topic, json.dumps({"id": 1000}))
+    rd.settled("SELECT n, s FROM js_v", [(101, 5950)])
+
+
+def test_json_as_one_column(rd, kafka, topic):
+    connect_kafka(rd, kafka)
+    kafka.produce(topic, '{"a": 1}', "[2]", '"x"')
+    rd.sql(f"CREATE SOURCE jd FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT JSON")
+    rd.settled("SELECT data::text FROM jd", [('{"a": 1}',), ("[2]",), ('"x"',)])
+
+
+def test_text_csv_bytes(rd, kafka):
+    connect_kafka(rd, kafka)
+    for form, message, columns, expected in (
+        ("TEXT", "héllo", "text", [("héllo",)]), ("BYTES", "ab", "data", [(b"ab",)]), ("CSV WITH 3 COLUMNS", '1,"a,b",', "column1, column2, column3", [("1", "a,b", "")]),
+    ):
+        name = "f" + uuid.uuid4().hex[:8]
+        kafka.create_topic(name)
+        kafka.produce(name, message)
+        rd.sql(f"CREATE SOURCE {name} FROM KAFKA CONNECTION k (TOPIC '{name}') FORMAT {form}")
+        rd.settled(f"SELECT {columns} FROM {name}", expected)
+
+
+def test_metadata_columns(rd, kafka, topic):
+    connect_kafka(rd, kafka)
+    for p in range(3):
+        kafka.produce(topic, *[{"key": f"k{p}", "value": f"v{n}", "partition": p, "timestamp": 1704067200000 + n, "headers": [("h", b"x")]} for n in range(4)])
+    rd.sql(f"CREATE SOURCE meta FROM KAFKA CONNECTION k (TOPIC '{topic}') KEY FORMAT TEXT VALUE FORMAT TEXT "
+           "INCLUDE KEY AS key, PARTITION, OFFSET, TIMESTAMP AS ts, HEADER 'h' AS h")
+    rd.settled('SELECT key, text, partition, "offset", extract(epoch FROM ts)::int8 FROM meta', [(f"k{p}", f"v{n}", p, n, 1704067200) for p in range(3) for n in range(4)])
+
+
+def test_upsert(rd, kafka, topic):
+    connect_kafka(rd, kafka)
+    rd.sql(f"CREATE SOURCE up (v int) FROM KAFKA CONNECTION k (TOPIC '{topic}') KEY FORMAT TEXT VALUE FORMAT JSON INCLUDE KEY AS key ENVELOPE UPSERT",
+           "CREATE MATERIALIZED VIEW up_v AS SELECT count(*) AS n, sum(v) AS s FROM up")
+    kafka.produce(topic, *[(f"k{n % 10}", json.dumps({"v": n})) for n in range(100)])
+    rd.settled("SELECT * FROM up_v", [(10, sum(range(90, 100)))])
+    kafka.produce(topic, ("k1", None), ("k2", None), ("k2", json.dumps({"v": 7})), ("nope", None))
+    rd.settled("SELECT * FROM up_v", [(9, sum(range(90, 100)) - 91 - 92 + 7)])
+    rd.settled("SELECT v FROM up WHERE key = 'k2'", [(7,)])
+
+
+def test_debezium(rd, kafka, topic):
+    connect_kafka(rd, kafka)
+    row = lambda i, v: {"id": i, "v": v}  # noqa: E731
+    change = lambda i, before, after, op: (json.dumps({"id": i}), json.dumps({"before": before, "after": after, "op": op}))  # noqa: E731
+    rd.sql(f"CREATE SOURCE dbz (id int, v text) FROM KAFKA CONNECTION k (TOPIC '{topic}') KEY FORMAT JSON VALUE FORMAT JSON ENVELOPE DEBEZIUM")
+    messages = [change(1, None, row(1, "a"), "c"), change(2, None, row(2, "b"), "c"), change(1, row(1, "a"), row(1, "c"), "u"), change(2, row(2, "b"), None, "d"), (json.dumps({"id": 2}), None)]
+    kafka.produce(topic, *messages)
+    rd.settled("SELECT id, v FROM dbz", [(1, "c")])
+    kafka.produce(topic, messages[2])  # a connector that repeats itself
+    kafka.produce(topic, change(3, None, row(3, "z"), "r"))
+    rd.settled("SELECT id, v FROM dbz", [(1, "c"), (3, "z")])
+
+
+def test_bad_records_are_listed_and_counted(rd, kafka, topic):
+    connect_kafka(rd, kafka)
+    rd.sql(f"CREATE SOURCE bad (a int) FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT JSON")
+    kafka.produce(topic, '{"a": 1}', "not json", '{"a": "x"}', b"\xff\xfe", '{"a": 99999999999}', '{"a": 2}')
+    rd.settled("SELECT a FROM bad", [(1,), (2,)])
+    rd.settled("SELECT count(*) FROM bad_errors", [(4,)])
+    assert "bad" in rd.http("/metrics")[1]
+
+
+def test_start_offset_and_timestamp(rd, kafka):
+    connect_kafka(rd, kafka)
+    name = "s" + uuid.uuid4().hex[:8]
+    kafka.create_topic(name, 2)
+    for p in range(2):
+        kafka.produce(name, *[{"value": f"{p}{n}", "partition": p, "timestamp": 1704067200000 + n * 1000} for n in range(5)])
+    rd.sql(f"CREATE SOURCE so FROM KAFKA CONNECTION k (TOPIC '{name}', START OFFSET (3, 4)) FORMAT TEXT")
+    rd.settled("SELECT text FROM so", [("03",), ("04",), ("14",)])
+    rd.sql(f"CREATE SOURCE st FROM KAFKA CONNECTION k (TOPIC '{name}', START TIMESTAMP 1704067203000) FORMAT TEXT")
+    rd.settled("SELECT text FROM st", [("03",), ("04",), ("13",), ("14",)])
+
+
+def test_new_partitions_are_found(rd, kafka):
+    from confluent_kafka.admin import NewPartitions
+
+    connect_kafka(rd, kafka)
+    name = "p" + uuid.uuid4().hex[:8]
+    kafka.create_topic(name)
+    rd.sql(f"CREATE SOURCE np FROM KAFKA CONNECTION k (TOPIC '{name}') FORMAT TEXT")
+    kafka.produce(name, "a")
+    rd.settled("SELECT text FROM np", [("a",)])
+    admin = kafka.admin()
+    admin.create_partitions([NewPartitions(name, 3)])[name].result(20)
+    wait_until(lambda: len(admin.list_topics(name, timeout=2).topics[name].partitions) == 3)
+    kafka.produce(name, {"value": "b", "partition": 1}, {"value": "c", "partition": 2})
+    rd.settled("SELECT text FROM np", [("a",), ("b",), ("c",)], seconds=60)
+
+
+def test_a_wrong_broker_or_topic_is_said(rd, kafka):
+    connect_kafka(rd, kafka)
+    with pytest.raises(psycopg.Error) as e:
+        rd.sql("CREATE SOURCE nope FROM KAFKA CONNECTION k (TOPIC 'not-there') FORMAT TEXT")
+    assert "not-there" in str(e.value)
+    with pytest.raises(psycopg.Error):
+        rd.sql("CREATE CONNECTION wrong TO KAFKA (BROKER '127.0.0.1:1', SECURITY PROTOCOL 'PLAINTEXT')",
+               "CREATE SOURCE nope FROM KAFKA CONNECTION wrong (TOPIC 'x') FORMAT TEXT")
+
+
+def test_drop_and_create_again(rd, kafka, topic):
+    connect_kafka(rd, kafka)
+    kafka.produce(topic, "a", "b")
+    for _ in range(3):
+        rd.sql(f"CREATE SOURCE again FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT TEXT")
+        rd.settled("SELECT count(*) FROM again", [(2,)])
+        rd.sql("DROP SOURCE again")
+
+
+@pytest.mark.timeout(600)
+def test_exactly_once_through_kills(riverdelta, kafka, long):
+    """A transactional producer writes to three partitions and aborts one transaction in three; the server dies ten times. The source
+    holds each committed record once and no aborted one."""
+    topic = "x" + uuid.uuid4().hex[:8]
+    kafka.create_topic(topic, 3)
+    r = riverdelta
+    connect_kafka(r, kafka)
+    r.sql(f"CREATE SOURCE ev (id int8, part int) FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT JSON INCLUDE PARTITION AS p, OFFSET AS o",
+          "CREATE MATERIALIZED VIEW ev_v AS SELECT count(*) AS n, sum(id) AS s, count(DISTINCT id) AS d FROM ev")
+    stop, committed, aborted = threading.Event(), [], []
+    failures = []
+
+    def produce():
+        try:
+            p = kafka.producer(**{"transactional.id": topic})
+            p.init_transactions(30)
+            n = turn = 0
+            while not stop.is_set():
+                turn += 1
+                p.begin_transaction()
+                ids = list(range(n, n + 20))
+                n += 20
+                for i in ids:
+                    p.produce(topic, json.dumps({"id": i, "part": i % 3}), partition=i % 3)
+                p.flush(10)
+                if turn % 3 == 0:
+                    p.abort_transaction(30)
+                    aborted.extend(ids)
+                else:
+                    p.commit_transaction(30)
+                    committed.extend(ids)
+                time.sleep(0.01)
+        except Exception as e:  # noqa: BLE001
+            failures.append(e)
+
+    th = threading.Thread(target=produce, daemon=True)
+    th.start()
+    for i in range(30 if long else 10):
+        time.sleep(0.3 + 0.13 * i % 1)
+        r.restart(kill=True)
+        n, d = r.sql("SELECT n, d FROM ev_v")[0]
+        assert n == d, f"{n} records, {d} different"
+    stop.set()
+    th.join(60)
+    assert not failures, failures
+    r.settled("SELECT n, s, d FROM ev_v", [(len(committed), sum(committed), len(committed))], seconds=60)
+    assert aborted and committed
+    got = {i for (i,) in r.sql("SELECT id FROM ev")}
+    assert got == set(committed)
+    assert r.sql("SELECT count(*) FROM (SELECT p, o FROM ev GROUP BY p, o HAVING count(*) > 1) d") == [(0,)]
+
+
+@pytest.mark.timeout(300)
+def test_the_broker_may_go_away(rd, kafka, tmp_path_factory):
+    """A broker that is away for a while is waited for, and nothing is lost or doubled."""
+    from harness.kafka import Kafka
+
+    own = Kafka(tmp_path_factory.mktemp("kafka2")).init().start()
+    try:
+        own.create_topic("g")
+        own.produce("g", "1", "2")
+        rd.sql(f"CREATE CONNECTION k2 TO KAFKA (BROKER '{own.broker}', SECURITY PROTOCOL 'PLAINTEXT')", "CREATE SOURCE away FROM KAFKA CONNECTION k2 (TOPIC 'g') FORMAT TEXT")
+        rd.settled("SELECT text FROM away", [("1",), ("2",)])
+        own.stop()
+        time.sleep(2)
+        assert rd.sql("SELECT count(*) FROM away") == [(2,)]
+        own.start()
+        own.produce("g", "3")
+        rd.settled("SELECT text FROM away", [("1",), ("2",), ("3",)], seconds=90)
+        rd.sql("DROP SOURCE away")
+    finally:
+        own.stop()
