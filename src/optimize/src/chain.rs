@@ -107,6 +107,32 @@ impl Chain {
         self.project = other.project.iter().map(|c| at(*c, self, base)).collect();
     }
 
+    /// Whether a map or predicate reads the input column; merely passing it on does not count.
+    pub fn reads(&self, column: usize) -> bool {
+        self.maps.iter().chain(self.predicates.iter().map(|(_, p)| p)).any(|s| s.support().contains(&column))
+    }
+
+    /// The chain as relational steps over `input`.
+    pub fn apply(&self, input: Mir) -> Mir {
+        let mfp = self.finish();
+        let mut mir = input;
+        let mut done = mfp.input_arity;
+        for (at, p) in mfp.predicates {
+            if at > done {
+                mir = mir.map(mfp.maps[done - mfp.input_arity..at - mfp.input_arity].to_vec());
+                done = at;
+            }
+            mir = match mir {
+                Mir::Filter { input, mut predicates } => {
+                    predicates.push(p);
+                    Mir::Filter { input, predicates }
+                }
+                other => other.filter(vec![p]),
+            };
+        }
+        mir.map(mfp.maps[done - mfp.input_arity..].to_vec()).project(mfp.project)
+    }
+
     /// Whether no predicate depends on the time.
     pub fn is_timeless(&self) -> bool {
         self.predicates.iter().all(|(_, p)| p.is_immutable())

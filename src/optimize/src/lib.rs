@@ -19,6 +19,9 @@ pub mod monotonic;
 /// MIR to LIR: fused nodes, join order, reduce kinds, imports.
 pub mod physical;
 
+/// MIR to MIR.
+mod transform;
+
 pub use physical::{plan_dataflow, plan_peek, Dataflow, Peek};
 
 use expr::EvalCtx;
@@ -42,6 +45,8 @@ pub type Indexes<'a> = &'a dyn Fn(GlobalId) -> Vec<(GlobalId, Vec<expr::Scalar>)
 
 /// Improves a plan.
 pub fn optimize(mir: Mir, ctx: &OptimizeCtx) -> Result<Mir, SqlError> {
-    let _ = ctx;
-    Ok(mir)
+    if ctx.disable {
+        return Ok(mir);
+    }
+    transform::run(mir, ctx)
 }

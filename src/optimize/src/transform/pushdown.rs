@@ -1,0 +1,245 @@
+//! Filters to where rows come from, and equalities into join classes.
+//!
+//! ```text
+//!   Filter a.k = b.k, a.k > 5          Join a.k = b.k
+//!     Join                        =>     Filter a.k > 5: a
+//!       a, b                             Filter b.k > 5: b      implied through the class
+//! ```
+//!
+//! A predicate that can fail stays where it is; so does one on a column whose equal values differ, where rows stand for
+//! their equals (group keys).
+
+use super::{conjuncts, is_movable, respects_equality, take};
+use expr::Scalar;
+use plan::equality::{equal_is_identical, equality, equality_sides};
+use plan::{Equivalence, Mir};
+use repr::{ColType, SqlError};
+
+pub(super) fn filters(mir: &mut Mir) -> Result<(), SqlError> {
+    let plan = take(mir);
+    *mir = push(plan, vec![])?;
+    Ok(())
+}
+
+/// `mir` with `predicates`, all movable, applied as far down as they go.
+fn push(mir: Mir, predicates: Vec<Scalar>) -> Result<Mir, SqlError> {
+    match mir {
+        Mir::Filter { input, predicates: own } => {
+            let (mut movable, fixed): (Vec<_>, Vec<_>) = own.into_iter().flat_map(conjuncts).partition(is_movable);
+            for p in predicates {
+                if !movable.contains(&p) {
+                    movable.push(p);
+                }
+            }
+            Ok(push(*input, movable)?.filter(fixed))
+        }
+        Mir::Project { input, outputs } => {
+            let mut down = predicates;
+            down.iter_mut().for_each(|p| p.permute(&|c| outputs[c]));
+            Ok(push(*input, down)?.project(outputs))
+        }
+        Mir::Map { input, scalars } => {
+            let n = input.arity();
+            // What each column is in terms of the input; a column that can fail is no basis for a predicate below.
+            let mut columns: Vec<Scalar> = (0..n).map(Scalar::Column).collect();
+            for s in &scalars {
+                let mut s = s.clone();
+                s.substitute(&columns);
+                columns.push(s);
+            }
+            let (mut down, mut stay) = (Vec::new(), Vec::new());
+            for p in predicates {
+                let mut q = p.clone();
+                q.substitute(&columns);
+                if is_movable(&q) && size(&q) <= SIZE_MAX {
+                    down.push(q);
+                } else {
+                    stay.push(p);
+                }
+            }
+            Ok(push(*input, down)?.map(scalars).filter(stay))
+        }
+        Mir::FlatMap { input, func } => {
+            let n = input.arity();
+            let (down, stay): (Vec<_>, Vec<_>) = predicates.into_iter().partition(|p| p.support().iter().all(|c| *c < n));
+            let called = Mir::FlatMap { input: push(*input, down)?.boxed(), func };
+            Ok(called.filter(stay))
+        }
+        Mir::Join { inputs, equivalences } => join(inputs, equivalences, predicates),
+        Mir::Reduce { input, group_key, aggregates } => {
+            let types = input.types();
+            let key_types: Vec<ColType> = group_key.iter().map(|k| k.typ(&types)).collect();
+            let on_key = |p: &Scalar| !group_key.is_empty() && p.support().iter().all(|c| *c < group_key.len()) && respects_equality(p, &key_types);
+            let (mut down, mut stay) = (Vec::new(), Vec::new());
+            for p in predicates {
+                let mut q = p.clone();
+                if on_key(&p) {
+                    q.substitute(&group_key);
+                    if is_movable(&q) {
+                        down.push(q);
+                        continue;
+                    }
+                }
+                stay.push(p);
+            }
+            let reduced = Mir::Reduce { input: push(*input, down)?.boxed(), group_key, aggregates };
+            Ok(reduced.filter(stay))
+        }
+        Mir::TopK { input, group_key, order_by, limit, offset, with_ties } => {
+            let types = input.types();
+            let (down, stay) = by_columns(predicates, &group_key, &types);
+            let top = Mir::TopK { input: push(*input, down)?.boxed(), group_key, order_by, limit, offset, with_ties };
+            Ok(top.filter(stay))
+        }
+        Mir::Window { input, partition, order_by, exprs } => {
+            let types = input.types();
+            let (down, stay) = by_columns(predicates, &partition, &types);
+            let window = Mir::Window { input: push(*input, down)?.boxed(), partition, order_by, exprs };
+            Ok(window.filter(stay))
+        }
+        Mir::Negate { input } => Ok(push(*input, predicates)?.negate()),
+        Mir::Threshold { input } => Ok(push(*input, predicates)?.threshold()),
+        Mir::Union { inputs } => {
+            let inputs = inputs.into_iter().map(|i| push(i, predicates.clone())).collect::<Result<_, _>>()?;
+            Ok(Mir::Union { inputs })
+        }
+        Mir::Let { id, value, body } => {
+            let value = push(*value, vec![])?.boxed();
+            Ok(Mir::Let { id, value, body: push(*body, predicates)?.boxed() })
+        }
+        Mir::LetRec { mut bindings, limit, return_at_limit, body } => {
+            for b in &mut bindings {
+                b.value = push(take(&mut b.value), vec![])?;
+            }
+            Ok(Mir::LetRec { bindings, limit, return_at_limit, body: push(*body, predicates)?.boxed() })
+        }
+        leaf @ (Mir::Constant { .. } | Mir::Get { .. }) => Ok(leaf.filter(predicates)),
+    }
+}
+
+const SIZE_MAX: usize = 200; // nodes of a predicate after columns were replaced by what they stand for
+
+fn size(s: &Scalar) -> usize {
+    let mut n = 0;
+    s.visit(&mut |_| n += 1);
+    n
+}
+
+/// Predicates over `columns` alone, true of all rows of a group or of none; and the others.
+fn by_columns(predicates: Vec<Scalar>, columns: &[usize], types: &[ColType]) -> (Vec<Scalar>, Vec<Scalar>) {
+    let on = |p: &Scalar| !columns.is_empty() && p.support().iter().all(|c| columns.contains(c)) && respects_equality(p, types);
+    predicates.into_iter().partition(on)
+}
+
+fn join(inputs: Vec<Mir>, mut classes: Vec<Equivalence>, predicates: Vec<Scalar>) -> Result<Mir, SqlError> {
+    let types: Vec<ColType> = inputs.iter().flat_map(Mir::types).collect();
+    let mut starts = vec![0];
+    for i in &inputs {
+        starts.push(starts[starts.len() - 1] + i.arity());
+    }
+    let side_of = |c: usize| starts.partition_point(|s| *s <= c) - 1;
+    let side = |s: &Scalar| -> Option<usize> {
+        let support = s.support();
+        let first = side_of(*support.first()?);
+        support.iter().all(|c| side_of(*c) == first).then_some(first)
+    };
+
+    // A class that contains a constant is a comparison with it.
+    let mut predicates = predicates;
+    for class in &mut classes {
+        let Some(at) = class.exprs.iter().position(|x| x.support().is_empty() && is_movable(x)) else { continue };
+        let constant = class.exprs.remove(at);
+        for x in class.exprs.iter().filter(|x| is_movable(x)) {
+            predicates.push(equality(x.clone(), constant.clone(), &constant.typ(&types).ty, class.null_safe)?);
+        }
+        if class.exprs.iter().any(|x| !is_movable(x)) {
+            class.exprs.insert(at, constant);
+        }
+    }
+    classes.retain(|c| c.exprs.len() > 1);
+
+    let mut down: Vec<Vec<Scalar>> = vec![vec![]; inputs.len()];
+    let mut stay = Vec::new();
+    for p in predicates {
+        match (side(&p), equality_sides(&p, &types)) {
+            (Some(i), _) => down[i].push(p),
+            (None, Some((a, b))) if !a.support().is_empty() && !b.support().is_empty() && inputs.len() > 1 => {
+                classes.push(Equivalence::new(vec![a.clone(), b.clone()]));
+            }
+            _ => stay.push(p),
+        }
+    }
+    let classes = merged(classes);
+
+    // Predicates on one column hold for its equals.
+    let mut implied: Vec<(usize, Scalar)> = Vec::new();
+    for p in down.iter().flatten() {
+        let support = p.support();
+        let Some(&c) = support.first().filter(|_| support.len() == 1) else { continue };
+        for class in classes.iter().filter(|e| e.exprs.contains(&Scalar::Column(c))) {
+            for x in &class.exprs {
+                let Scalar::Column(d) = x else { continue };
+                let same = types[c].ty == types[*d].ty && (equal_is_identical(&types[c].ty) || respects_equality(p, &types));
+                if *d != c && side_of(*d) != side_of(c) && same {
+                    let mut q = p.clone();
+                    q.permute(&|_| *d);
+                    implied.push((side_of(*d), q));
+                }
+            }
+        }
+    }
+    for (i, q) in implied {
+        if !down[i].contains(&q) {
+            down[i].push(q);
+        }
+    }
+
+    // Members of a class that belong to one input are compared there.
+    let mut kept = Vec::new();
+    for class in classes {
+        let mut exprs: Vec<Scalar> = Vec::new();
+        for x in class.exprs {
+            let twin = side(&x).and_then(|i| exprs.iter().find(|y| side(y) == Some(i)).map(|y| (i, y.clone())));
+            match twin {
+                Some((i, y)) if !x.can_fail() && !y.can_fail() => {
+                    let check = equality(y, x.clone(), &x.typ(&types).ty, class.null_safe)?;
+                    if !down[i].contains(&check) {
+                        down[i].push(check);
+                    }
+                }
+                _ => exprs.push(x),
+            }
+        }
+        if exprs.len() > 1 {
+            kept.push(Equivalence { exprs, null_safe: class.null_safe });
+        }
+    }
+
+    let mut pushed = Vec::new();
+    for (i, (input, mut own)) in inputs.into_iter().zip(down).enumerate() {
+        own.iter_mut().for_each(|p| p.permute(&|c| c - starts[i]));
+        pushed.push(push(input, own)?);
+    }
+    Ok(Mir::Join { inputs: pushed, equivalences: kept }.filter(stay))
+}
+
+/// Classes with a common member are one; NULLs match in it only if they do in all its parts.
+pub(super) fn merged(classes: Vec<Equivalence>) -> Vec<Equivalence> {
+    let mut out: Vec<Equivalence> = Vec::new();
+    for mut class in classes {
+        class.exprs = class.exprs.into_iter().fold(vec![], |mut v, x| {
+            if !v.contains(&x) {
+                v.push(x);
+            }
+            v
+        });
+        while let Some(i) = out.iter().position(|o| o.exprs.iter().any(|x| class.exprs.contains(x))) {
+            let other = out.remove(i);
+            class.null_safe &= other.null_safe;
+            let extra: Vec<Scalar> = class.exprs.into_iter().filter(|x| !other.exprs.contains(x)).collect();
+            class.exprs = other.exprs.into_iter().chain(extra).collect();
+        }
+        out.push(class);
+    }
+    out
+}
