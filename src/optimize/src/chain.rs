@@ -112,6 +112,10 @@ impl Chain {
         self.maps.iter().chain(self.predicates.iter().map(|(_, p)| p)).any(|s| s.support().contains(&column))
     }
 
+    pub fn has_predicates(&self) -> bool {
+        !self.predicates.is_empty()
+    }
+
     /// The chain as relational steps over `input`.
     pub fn apply(&self, input: Mir) -> Mir {
         let mfp = self.finish();

@@ -12,6 +12,8 @@
 
 /// Map, filter and project chains as one `Mfp`.
 pub mod chain;
+/// Plans as text.
+pub mod explain;
 /// Column sets on which no two rows agree.
 pub mod keys;
 /// Relations that only grow.

@@ -55,7 +55,7 @@ fn distinct_of(mir: &Mir, bound: &Bindings) -> Option<DistinctOf> {
         Mir::Reduce { input, group_key, aggregates } if aggregates.is_empty() => {
             let (base, trace) = traced(input)?;
             let columns = group_key.iter().map(|k| if let Scalar::Column(c) = k { trace[*c] } else { None }).collect::<Option<Vec<_>>>()?;
-            matches!(input.as_ref(), Mir::Get { .. } | Mir::Project { .. }).then(|| DistinctOf { base: base.clone(), columns })
+            (!Chain::peel(input).1.has_predicates()).then(|| DistinctOf { base: base.clone(), columns })
         }
         _ => None,
     }

@@ -376,7 +376,12 @@ impl Lowerer {
         // of such a group would be repeated.
         let error = Scalar::Error(Box::new(error), SqlType::Bool.not_null());
         let only_keys: Vec<usize> = (0..k).collect();
-        let too_many = counts.clone().filter(vec![more]).filter(vec![error]).project(only_keys.clone()).map(null.clone());
+        let mut too_many = counts.clone().filter(vec![more]);
+        if k == 0 {
+            // Where no row asks, it is no error.
+            too_many = super::cross(too_many, keyed.rows.clone().project(vec![]).distinct());
+        }
+        let too_many = too_many.filter(vec![error]).project(only_keys.clone()).map(null.clone());
         let absent = keyed.env.outer.clone().union(counts.project(only_keys).negate()).map(null);
         let result = Mir::Union { inputs: vec![value, absent, too_many] };
         Ok(self.attach(row, keyed, vec![value_binding, count_binding], result))
