@@ -132,7 +132,7 @@ impl EvalCtx {
             extra_float_digits: self.extra_float_digits,
             bytea_escape: self.bytea_escape,
             now_micros: self.now_micros,
-            reg_names: None,
+            reg_names: Some(Arc::new(crate::func::system::CatalogNames(self.catalog.clone()))),
         }
     }
 }

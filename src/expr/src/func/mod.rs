@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!   file's FUNCS: &[Entry]     Entry { names, fallible, kernel }
-//!     names: the C names of pg_proc.prosrc ("int4pl": all rows of pg_proc that share it), or a decimal pg_proc OID ("879": for
-//!            functions that Postgres writes in SQL)
+//!     names: the C names of pg_proc.prosrc ("int4pl": all rows of pg_proc that share it; "has_*": all that begin so), or a decimal
+//!            pg_proc OID ("879": for functions that Postgres writes in SQL)
 //!   + catalog (name, strictness, volatility)  ──►  FuncDef by OID, built on first use
 //! ```
 //!
@@ -19,7 +19,7 @@
 //!
 //! | name | arguments | result |
 //! |---|---|---|
-//! | `cast_io` | `(x)` | `x` through its text form to the call's type (text to anything, anything to anything); typmod of the call's type is not applied |
+//! | `cast_io` | `(x)` | `x` through its text form to the call's type (text to anything, anything to anything); of the call's typmod only an interval's is applied (what a bare number means) |
 //! | `cast_to_text` | `(x)` | the text form of `x`, any string type; cannot fail |
 //! | `relabel` | `(x)` | the same value as another type (`pg_cast` method `b`; int4 to oid; record to record; enum value kept) |
 //! | `cast_array` | `(op, array)` or `(op, array, typmod int4, explicit bool)` | each element through the cast function `op`; 0: through text; 1: relabel |
@@ -48,6 +48,12 @@ use std::sync::OnceLock;
 
 /// Arithmetic and comparison of integers and floats, and bit operations.
 pub mod arith;
+/// Array functions, and those of enumerations.
+pub mod array;
+/// bytea, encodings and digests, uuid.
+pub mod bytes;
+/// Casts through text, between names for the same bytes, over arrays.
+pub mod cast;
 /// Comparison of every type.
 pub mod cmp;
 /// Constructors, accessors, quantified comparison, guards: our own entries.
@@ -55,8 +61,15 @@ pub mod construct;
 /// Floating-point arithmetic and mathematics.
 pub mod float;
 /// The lifting of plain functions over columns.
-#[macro_use]
 pub mod lift;
+/// LIKE, ILIKE, and the patterns of SIMILAR TO.
+pub mod like;
+/// Regular expressions in Postgres's flavour.
+pub mod regex;
+/// Functions over the session and the catalog.
+pub mod system;
+/// Text functions.
+pub mod text;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Volatility {
@@ -154,10 +167,17 @@ const TABLES: &[&[Entry]] = &[
     cmp::ANY,
     cmp::RECORD,
     cmp::FUNCS,
+    text::FUNCS,
+    like::FUNCS,
+    regex::FUNCS,
+    bytes::FUNCS,
+    cast::FUNCS,
+    array::FUNCS,
+    system::FUNCS,
 ];
 
 /// The files' tables of our own entries.
-const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL];
+const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL, cast::INTERNAL];
 
 /// The function with this pg_proc OID, if it is implemented.
 pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {
@@ -203,7 +223,8 @@ fn registry() -> &'static Registry {
             if p.kind != catalog::ProcKind::Function || p.returns_set {
                 continue;
             }
-            let entry = by_src.get(p.oid.to_string().as_str()).or_else(|| by_src.get(p.src));
+            let prefix = || by_src.iter().find(|(n, _)| n.strip_suffix('*').is_some_and(|n| p.src.starts_with(n))).map(|(_, e)| e);
+            let entry = by_src.get(p.oid.to_string().as_str()).or_else(|| by_src.get(p.src)).or_else(prefix);
             if let Some(e) = entry {
                 let volatility = match p.volatility {
                     'i' => Volatility::Immutable,
@@ -226,7 +247,8 @@ mod tests {
     fn entries_agree_with_the_catalog() {
         for e in TABLES.iter().flat_map(|t| t.iter()) {
             for n in e.names {
-                let rows: Vec<_> = catalog::procs().iter().filter(|p| p.src == *n || p.oid.to_string() == *n).collect();
+                let begins = |p: &catalog::PgProc| n.strip_suffix('*').is_some_and(|n| p.src.starts_with(n) && !p.returns_set);
+                let rows: Vec<_> = catalog::procs().iter().filter(|p| p.src == *n || p.oid.to_string() == *n || begins(p)).collect();
                 assert!(!rows.is_empty(), "{n} is not in pg_proc");
                 for p in rows {
                     assert_eq!(p.strict, e.strict, "strictness of {n} ({})", p.oid);

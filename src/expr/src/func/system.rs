@@ -1,0 +1,558 @@
+//! Functions over the session and the catalog, as psql and drivers ask them.
+//!
+//! Not here: `set_config` and others with effects, which the session answers (`adapter`).
+
+use super::cast::{text_in, text_out};
+use super::lift::{constant, Call, Str};
+use super::text::{parse_ident, quote_ident};
+use super::Entry;
+use crate::catalog;
+use crate::ctx::EvalCtx;
+use crate::{f1, f2, kernel, val, vals};
+use repr::error::state;
+use repr::types::RegKind;
+use repr::{SqlError, SqlType, Value};
+use std::sync::OnceLock;
+
+/// What `version()` says; drivers read the number.
+pub fn version() -> String {
+    format!("PostgreSQL 15.0 (Riverdelta {}) on {}-{}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS)
+}
+
+/// The names of the reg* types, from the session's catalog.
+pub struct CatalogNames(pub std::sync::Arc<dyn crate::CatalogView>);
+
+impl repr::style::RegNames for CatalogNames {
+    fn reg_name(&self, kind: RegKind, oid: u32) -> Option<String> {
+        let proc_name = |p: &catalog::PgProc| quote_ident(p.name);
+        let arg_names = |args: &[u32]| args.iter().map(|a| type_name(*a, &*self.0)).collect::<Vec<_>>().join(",");
+        match kind {
+            RegKind::Class => self.0.relation_name(oid),
+            RegKind::Type => (self.0.type_by_oid(oid).is_some() || catalog::type_by_oid(oid).is_some()).then(|| type_name(oid, &*self.0)),
+            RegKind::Proc => catalog::proc_by_oid(oid).map(proc_name),
+            RegKind::Procedure => catalog::proc_by_oid(oid).map(|p| format!("{}({})", proc_name(p), arg_names(&p.args))),
+            RegKind::Oper => catalog::operator_by_oid(oid).map(|o| o.name.to_owned()),
+            RegKind::Operator => catalog::operator_by_oid(oid).map(|o| {
+                let side = |t: u32| if t == 0 { "NONE".to_owned() } else { type_name(t, &*self.0) };
+                format!("{}({},{})", o.name, side(o.left), side(o.right))
+            }),
+            RegKind::Namespace => self.0.namespace_name(oid).map(|n| quote_ident(&n)),
+            RegKind::Role => self.0.role_name(oid).map(|n| quote_ident(&n)),
+            RegKind::Collation => catalog::collations().iter().find(|c| c.oid == oid).map(|c| quote_ident(c.name)),
+            RegKind::Config | RegKind::Dictionary => None,
+        }
+    }
+
+    fn reg_oid(&self, kind: RegKind, name: &str) -> Result<u32, SqlError> {
+        let missing = |code, what: &str| SqlError::new(code, format!("{what} \"{name}\" does not exist"));
+        let parts = || parse_ident(name, true).map_err(|_| SqlError::new(state::INVALID_NAME, "invalid name syntax"));
+        match kind {
+            RegKind::Class => self.0.relation_oid(&parts()?).ok_or_else(|| missing(state::UNDEFINED_TABLE, "relation")),
+            RegKind::Type => type_by_name(name, &*self.0).map(|t| t.oid()).ok_or_else(|| missing(state::UNDEFINED_OBJECT, "type")),
+            RegKind::Proc => {
+                let last = parts()?.pop().unwrap_or_default();
+                let mut all = catalog::procs_by_name(&last);
+                match (all.next(), all.next()) {
+                    (Some(p), None) => Ok(p.oid),
+                    (Some(_), Some(_)) => Err(SqlError::new(state::AMBIGUOUS_FUNCTION, format!("more than one function named \"{name}\""))),
+                    _ => Err(missing(state::UNDEFINED_FUNCTION, "function")),
+                }
+            }
+            RegKind::Procedure => {
+                let (head, args) = name
+                    .strip_suffix(')')
+                    .and_then(|n| n.split_once('('))
+                    .ok_or_else(|| SqlError::new(state::INVALID_TEXT_REPRESENTATION, "expected a left parenthesis"))?;
+                let last = parse_ident(head, true)?.pop().unwrap_or_default();
+                let args: Vec<&str> = if args.trim().is_empty() { Vec::new() } else { args.split(',').collect() };
+                let mut oids = Vec::new();
+                for a in args {
+                    oids.push(
+                        type_by_name(a.trim(), &*self.0)
+                            .map(|t| t.oid())
+                            .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{}\" does not exist", a.trim())))?,
+                    );
+                }
+                let hit = catalog::procs_by_name(&last).find(|p| p.args == oids);
+                hit.map(|p| p.oid).ok_or_else(|| missing(state::UNDEFINED_FUNCTION, "function"))
+            }
+            RegKind::Oper => {
+                let mut all = catalog::operators_by_name(name);
+                match (all.next(), all.next()) {
+                    (Some(o), None) => Ok(o.oid),
+                    (Some(_), Some(_)) => Err(SqlError::new(state::AMBIGUOUS_FUNCTION, format!("more than one operator named {name}"))),
+                    _ => Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("operator does not exist: {name}"))),
+                }
+            }
+            RegKind::Namespace => {
+                let n = parts()?.pop().unwrap_or_default();
+                self.0.namespace_oid(&n).ok_or_else(|| missing(state::INVALID_SCHEMA_NAME, "schema"))
+            }
+            RegKind::Role => {
+                let n = parts()?.pop().unwrap_or_default();
+                self.0.role_oid(&n).ok_or_else(|| missing(state::UNDEFINED_OBJECT, "role"))
+            }
+            RegKind::Collation => {
+                let n = parts()?.pop().unwrap_or_default();
+                let hit = catalog::collations().iter().find(|c| c.name == n);
+                hit.map(|c| c.oid).ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("collation \"{name}\" for encoding \"UTF8\" does not exist")))
+            }
+            _ => Err(SqlError::unsupported(format!("the name {name} here"), "text search objects do not exist")),
+        }
+    }
+}
+
+/// A type's name as `format_type(oid, NULL)` prints it.
+fn type_name(oid: u32, view: &dyn crate::CatalogView) -> String {
+    match view.type_by_oid(oid).or_else(|| SqlType::from_oid(oid)) {
+        Some(SqlType::Enum(e)) => quote_ident(&e.name),
+        Some(SqlType::Array(e)) => format!("{}[]", type_name(e.oid(), view)),
+        Some(t) => t.sql_name(),
+        None => match catalog::type_by_oid(oid) {
+            Some(t) if t.elem != 0 && t.name.starts_with('_') => format!("{}[]", type_name(t.elem, view)),
+            Some(t) => match t.name {
+                "bit" => "bit".into(),
+                "varbit" => "bit varying".into(),
+                n => quote_ident(n),
+            },
+            None => "???".into(),
+        },
+    }
+}
+
+/// A type by its SQL or catalog name, array brackets and modifiers allowed.
+pub fn type_by_name(name: &str, view: &dyn crate::CatalogView) -> Option<SqlType> {
+    let name = name.trim();
+    if let Some(elem) = name.strip_suffix("[]") {
+        return type_by_name(elem, view).map(SqlType::array_of);
+    }
+    let plain = match (name.find('('), name.find(')')) {
+        (Some(a), Some(b)) if a < b => format!("{}{}", name[..a].trim_end(), &name[b + 1..]),
+        _ => name.to_owned(),
+    };
+    let words: Vec<&str> = plain.split_ascii_whitespace().collect();
+    let alias = match words.join(" ").to_ascii_lowercase().as_str() {
+        "int" | "integer" => "int4",
+        "smallint" => "int2",
+        "bigint" => "int8",
+        "real" => "float4",
+        "double precision" | "float" => "float8",
+        "boolean" => "bool",
+        "decimal" | "dec" => "numeric",
+        "character varying" | "char varying" => "varchar",
+        "character" => "bpchar",
+        "char" => "bpchar",
+        "timestamp without time zone" => "timestamp",
+        "timestamp with time zone" => "timestamptz",
+        "time without time zone" => "time",
+        "time with time zone" => "timetz",
+        _ => "",
+    };
+    if !alias.is_empty() {
+        return SqlType::from_pg_name(alias);
+    }
+    let parts = parse_ident(&plain, true).ok()?;
+    match parts.as_slice() {
+        [n] => SqlType::from_pg_name(n).or_else(|| view.type_by_name(&parts)),
+        [s, n] if s == "pg_catalog" => SqlType::from_pg_name(n),
+        _ => view.type_by_name(&parts),
+    }
+}
+
+/// `format_type(oid, typmod)`.
+pub fn format_type(oid: u32, typmod: Option<i32>, view: &dyn crate::CatalogView) -> String {
+    if oid == 0 {
+        return "-".into();
+    }
+    let Some(typmod) = typmod else { return type_name(oid, view) };
+    let ty = view.type_by_oid(oid).or_else(|| SqlType::from_oid(oid));
+    match ty {
+        Some(SqlType::Array(e)) => format!("{}[]", format_type(e.oid(), Some(typmod), view)),
+        Some(SqlType::Bpchar) if typmod < 0 => "bpchar".into(),
+        Some(t) if typmod >= 0 => with_typmod(&t, typmod),
+        _ => type_name(oid, view),
+    }
+}
+
+/// A type's name with its modifier.
+pub fn with_typmod(ty: &SqlType, typmod: i32) -> String {
+    match ty {
+        SqlType::Varchar | SqlType::Bpchar if typmod >= 4 => format!("{}({})", ty.sql_name(), typmod - 4),
+        SqlType::Numeric if typmod >= 4 => {
+            let m = typmod - 4;
+            let scale = ((m & 0x7ff) ^ 1024) - 1024;
+            format!("numeric({},{scale})", m >> 16 & 0xffff)
+        }
+        SqlType::Timestamp => format!("timestamp({typmod}) without time zone"),
+        SqlType::TimestampTz => format!("timestamp({typmod}) with time zone"),
+        SqlType::Time => format!("time({typmod}) without time zone"),
+        SqlType::TimeTz => format!("time({typmod}) with time zone"),
+        SqlType::Interval => {
+            let (fields, precision) = (typmod >> 16 & 0x7fff, typmod & 0xffff);
+            let name = match fields {
+                4 => " year",
+                2 => " month",
+                8 => " day",
+                1024 => " hour",
+                2048 => " minute",
+                4096 => " second",
+                6 => " year to month",
+                1032 => " day to hour",
+                3080 => " day to minute",
+                7176 => " day to second",
+                3072 => " hour to minute",
+                7168 => " hour to second",
+                6144 => " minute to second",
+                _ => "",
+            };
+            if precision == 0xffff {
+                format!("interval{name}")
+            } else {
+                format!("interval{name}({precision})")
+            }
+        }
+        t => t.sql_name(),
+    }
+}
+
+/// The schemas of the search path that exist.
+fn path(ctx: &EvalCtx) -> Vec<String> {
+    let own = |s: &String| if s == "$user" { ctx.user.clone() } else { s.clone() };
+    ctx.search_path.iter().map(own).filter(|s| ctx.catalog.namespace_oid(s).is_some()).collect()
+}
+
+fn current_schemas(implicit: bool, ctx: &EvalCtx) -> Value {
+    let mut schemas = path(ctx);
+    if implicit && !schemas.iter().any(|s| s == "pg_catalog") {
+        schemas.insert(0, "pg_catalog".into());
+    }
+    Value::array(schemas.into_iter().map(Value::Text).collect())
+}
+
+/// Microseconds since 2000-01-01 by the machine's clock.
+fn clock() -> i64 {
+    chrono::Utc::now().timestamp_micros() - 946_684_800_000_000
+}
+
+fn setting(name: &str, ctx: &EvalCtx) -> Option<String> {
+    ctx.catalog.setting(name).or_else(|| match name.to_ascii_lowercase().as_str() {
+        "timezone" => Some(ctx.timezone.clone()),
+        "search_path" => Some(ctx.search_path.iter().map(|s| quote_ident(s)).collect::<Vec<_>>().join(", ")),
+        "server_version" => Some("15.0".into()),
+        "server_version_num" => Some("150000".into()),
+        "server_encoding" | "client_encoding" => Some("UTF8".into()),
+        _ => None,
+    })
+}
+
+fn oid_of(v: &Value) -> u32 {
+    v.as_i64().and_then(|o| u32::try_from(o).ok()).unwrap_or(0)
+}
+
+fn text_or_null(s: Option<String>) -> Value {
+    s.map_or(Value::Null, Value::Text)
+}
+
+/// A relation's OID from its name, or the error that it does not exist.
+fn relation(name: &str, ctx: &EvalCtx) -> Result<u32, SqlError> {
+    let parts = parse_ident(name, true)?;
+    ctx.catalog.relation_oid(&parts).ok_or_else(|| SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", parts.join("."))))
+}
+
+fn view_definition(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
+    let oid = match &a[0] {
+        Value::Text(name) => relation(name, call.ctx)?,
+        v => oid_of(v),
+    };
+    Ok(text_or_null(call.ctx.catalog.view_definition(oid)))
+}
+
+/// `to_reg*`: NULL for what does not exist.
+fn to_reg(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
+    Ok(text_in(a[0].as_str().unwrap_or(""), call.ret, call.ctx).unwrap_or(Value::Null))
+}
+
+/// Arguments of a function as `pg_get_function_arguments` lists them.
+fn function_arguments(oid: u32, ctx: &EvalCtx) -> Option<String> {
+    let p = catalog::proc_by_oid(oid)?;
+    let types = p.all_args.as_ref().unwrap_or(&p.args);
+    let first_default = p.args.len() - p.defaults.len().min(p.args.len());
+    let mut parts = Vec::new();
+    let mut input = 0;
+    for (i, t) in types.iter().enumerate() {
+        let mode = match p.modes.as_ref().and_then(|m| m.get(i)) {
+            Some('o') => "OUT ",
+            Some('b') => "INOUT ",
+            Some('v') => "VARIADIC ",
+            Some('t') => continue,
+            _ => "",
+        };
+        let name = p.arg_names.get(i).filter(|n| !n.is_empty()).map(|n| format!("{} ", quote_ident(n))).unwrap_or_default();
+        let default = match mode {
+            "OUT " => String::new(),
+            _ => {
+                input += 1;
+                p.defaults.get((input - 1usize).wrapping_sub(first_default)).map(|d| format!(" DEFAULT {d}")).unwrap_or_default()
+            }
+        };
+        parts.push(format!("{mode}{name}{}{default}", type_name(*t, &*ctx.catalog)));
+    }
+    Some(parts.join(", "))
+}
+
+fn size_pretty(n: i128) -> String {
+    let (mut size, mut unit) = (n, 0);
+    let units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+    // Each step keeps one more bit, so that the last division can round.
+    let limits: [i128; 6] = [10 * 1024, 20 * 1024 - 1, 20 * 1024 - 1, 20 * 1024 - 1, 20 * 1024 - 1, 20 * 1024 - 1];
+    while unit + 1 < units.len() && size.abs() >= limits[unit] {
+        let bits = match unit {
+            0 => 9,
+            _ => 10,
+        };
+        size >>= bits;
+        unit += 1;
+    }
+    if unit > 0 {
+        size = if size >= 0 { (size + 1) / 2 } else { (size - 1) / 2 };
+    }
+    format!("{size} {}", units[unit])
+}
+
+fn size_bytes(s: &str) -> Result<i64, SqlError> {
+    let t = s.trim();
+    let cut = t.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(t.len());
+    let (number, unit) = (t[..cut].trim(), t[cut..].trim());
+    let bad = || SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid size: \"{s}\""));
+    let n: f64 = number.parse().map_err(|_| bad())?;
+    let power = match unit.to_ascii_lowercase().as_str() {
+        "" | "bytes" | "b" => 0,
+        "kb" => 1,
+        "mb" => 2,
+        "gb" => 3,
+        "tb" => 4,
+        "pb" => 5,
+        _ => {
+            return Err(bad()
+                .with_detail(format!("Invalid size unit: \"{unit}\"."))
+                .with_hint("Valid units are \"bytes\", \"B\", \"kB\", \"MB\", \"GB\", \"TB\", and \"PB\"."))
+        }
+    };
+    Ok((n * 1024f64.powi(power)).round() as i64)
+}
+
+fn comment(class: &str, a: &[Value], column: i32, ctx: &EvalCtx) -> Value {
+    text_or_null(ctx.catalog.comment(class, oid_of(&a[0]), column))
+}
+
+fn column_size(v: &Value, ty: &SqlType) -> i32 {
+    match (ty.typlen(), v) {
+        (n, _) if n > 0 => n.into(),
+        (_, Value::Text(s)) => s.len() as i32 + if s.len() < 127 { 1 } else { 4 },
+        (_, Value::Bytea(b)) => b.len() as i32 + if b.len() < 127 { 1 } else { 4 },
+        (_, v) => {
+            let mut out = Vec::new();
+            repr::column::encode_value(v, ty, &mut out);
+            out.len() as i32 + 4
+        }
+    }
+}
+
+/// When this process first answered; close to its start.
+fn started() -> i64 {
+    static STARTED: OnceLock<i64> = OnceLock::new();
+    *STARTED.get_or_init(clock)
+}
+
+pub const FUNCS: &[Entry] = &[
+    kernel!(["pgsql_version", "mz_version"], |c| constant(c, |_| Ok(Value::Text(version())))),
+    kernel!(["mz_environment_id"], |c| constant(c, |ctx| Ok(Value::Text(ctx.database.clone())))),
+    kernel!(["current_database"], |c| constant(c, |ctx| Ok(Value::Text(ctx.database.clone())))),
+    kernel!(["current_user", "session_user"], |c| constant(c, |ctx| Ok(Value::Text(ctx.user.clone())))),
+    kernel!(["current_schema"], |c| constant(c, |ctx| Ok(text_or_null(path(ctx).into_iter().next())))),
+    val!(["current_schemas"], |a, call| Ok(current_schemas(a[0] == Value::Bool(true), call.ctx))),
+    kernel!(? ["now"], |c| constant(c, |ctx| ctx.now().map(Value::TimestampTz))),
+    kernel!(? ["statement_timestamp"], |c| constant(c, |ctx| match ctx.statement_micros {
+        Some(t) => Ok(Value::TimestampTz(t)),
+        None => ctx.now().map(Value::TimestampTz),
+    })),
+    kernel!(["clock_timestamp"], |c| constant(c, |_| Ok(Value::TimestampTz(clock())))),
+    kernel!(? ["mz_now"], |c| constant(c, |ctx| match ctx.logical_now {
+        Some(t) => Ok(Value::Int8(i64::try_from(t).unwrap_or(i64::MAX))),
+        None => Err(SqlError::unsupported("mz_now() here", "in a maintained view, compare mz_now() with an expression over columns in WHERE: a temporal filter")),
+    })),
+    kernel!(["pg_postmaster_start_time", "pg_conf_load_time"], |c| constant(c, |_| Ok(Value::TimestampTz(started())))),
+    kernel!(["drandom"], |c| {
+        let values: Vec<f64> = (0..c.len).map(|_| rand::random::<f64>()).collect();
+        std::sync::Arc::new(arrow_array::Float64Array::from(values))
+    }),
+    kernel!(["pg_backend_pid"], |c| constant(c, |ctx| {
+        let pid = ctx.catalog.setting("backend_pid").and_then(|p| p.parse().ok());
+        Ok(Value::Int4(pid.unwrap_or(std::process::id() as i32)))
+    })),
+    kernel!(["pg_is_in_recovery", "pg_is_wal_replay_paused"], |c| constant(c, |_| Ok(Value::Bool(false)))),
+    kernel!(["pg_my_temp_schema"], |c| constant(c, |_| Ok(Value::UInt4(0)))),
+    val!(["pg_is_other_temp_schema", "row_security_active", "row_security_active_name"], |_, _| Ok(Value::Bool(false))),
+    vals!(["inet_client_addr", "inet_client_port", "inet_server_addr", "inet_server_port", "current_query", "pg_current_logfile"], |_, _| Ok(Value::Null)),
+    kernel!(["pg_current_xact_id"], |c| constant(c, |ctx| Ok(Value::Int8(ctx.logical_now.and_then(|t| i64::try_from(t).ok()).unwrap_or(1))))),
+    val!(? ["show_config_by_name", "show_config_by_name_missing_ok"], |a, call| {
+        let name = a[0].as_str().unwrap_or("");
+        match setting(name, call.ctx) {
+            Some(v) => Ok(Value::Text(v)),
+            None if a.get(1) == Some(&Value::Bool(true)) => Ok(Value::Null),
+            None => Err(SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))),
+        }
+    }),
+    vals!(? ["set_config_by_name"], |a, call| {
+        let (name, value) = (a[0].as_str().unwrap_or(""), a[1].as_str().unwrap_or(""));
+        if setting(name, call.ctx).as_deref() == Some(value) || name == "jit" {
+            return Ok(a[1].clone());
+        }
+        Err(SqlError::unsupported("set_config() inside a query", "use SET"))
+    }),
+    // One role owns all.
+    val!(["has_*", "pg_has_role_*"], |_, _| Ok(Value::Bool(true))),
+    val!(["pg_table_is_visible"], |a, call| {
+        let oid = oid_of(&a[0]);
+        Ok(Value::Bool(call.ctx.catalog.relation_is_visible(oid)))
+    }),
+    val!(
+        [
+            "pg_type_is_visible",
+            "pg_function_is_visible",
+            "pg_operator_is_visible",
+            "pg_opclass_is_visible",
+            "pg_opfamily_is_visible",
+            "pg_collation_is_visible",
+            "pg_conversion_is_visible",
+            "pg_statistics_obj_is_visible",
+            "pg_ts_config_is_visible",
+            "pg_ts_dict_is_visible",
+            "pg_ts_parser_is_visible",
+            "pg_ts_template_is_visible",
+            "pg_relation_is_publishable"
+        ],
+        |_, _| Ok(Value::Bool(true))
+    ),
+    vals!(["format_type"], |a, call| Ok(match (&a[0], &a[1]) {
+        (Value::Null, _) => Value::Null,
+        (oid, typmod) => Value::Text(format_type(oid_of(oid), typmod.as_i64().map(|t| t as i32), &*call.ctx.catalog)),
+    })),
+    vals!(["pg_typeof"], |_, call| Ok(Value::UInt4(call.arg_types[0].ty.oid()))),
+    vals!(["pg_collation_for"], |_, call| Ok(match call.arg_types[0].ty {
+        SqlType::Text | SqlType::Varchar | SqlType::Bpchar => Value::text("\"default\""),
+        SqlType::Name => Value::text("\"C\""),
+        _ => Value::Null,
+    })),
+    val!(["pg_column_size"], |a, call| Ok(Value::Int4(column_size(&a[0], &call.arg_types[0].ty)))),
+    val!(["pg_get_userbyid"], |a, call| {
+        let oid = oid_of(&a[0]);
+        Ok(Value::Text(call.ctx.catalog.role_name(oid).unwrap_or_else(|| format!("unknown (OID={oid})"))))
+    }),
+    f1!(["PG_encoding_to_char"], i32 => &'static str, |e| match e {
+        0 => "SQL_ASCII",
+        6 => "UTF8",
+        _ => "",
+    }),
+    f1!(["PG_char_to_encoding"], Str => i32, |s| match s.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
+        "utf8" | "unicode" => 6,
+        "sqlascii" => 0,
+        _ => -1,
+    }),
+    f1!(["pg_encoding_max_length_sql"], i32 => Option<i32>, |e| match e {
+        0 => Some(1),
+        6 => Some(4),
+        _ => None,
+    }),
+    val!(? ["pg_get_viewdef", "pg_get_viewdef_ext", "pg_get_viewdef_name", "pg_get_viewdef_name_ext", "pg_get_viewdef_wrap"], view_definition),
+    val!(["pg_get_indexdef"], |a, call| Ok(text_or_null(call.ctx.catalog.index_definition(oid_of(&a[0]), 0)))),
+    val!(["pg_get_indexdef_ext"], |a, call| {
+        let column = a[1].as_i64().and_then(|c| i32::try_from(c).ok()).unwrap_or(0);
+        Ok(text_or_null(call.ctx.catalog.index_definition(oid_of(&a[0]), column)))
+    }),
+    val!(["pg_get_constraintdef", "pg_get_constraintdef_ext"], |a, call| Ok(text_or_null(call.ctx.catalog.constraint_definition(oid_of(&a[0]))))),
+    // Expressions are kept as text.
+    val!(["pg_get_expr", "pg_get_expr_ext"], |a, call| Ok(Value::Text(text_out(&a[0], &call.arg_types[0].ty, call.ctx)))),
+    val!(
+        [
+            "pg_get_ruledef",
+            "pg_get_ruledef_ext",
+            "pg_get_triggerdef",
+            "pg_get_triggerdef_ext",
+            "pg_get_statisticsobjdef",
+            "pg_get_statisticsobjdef_columns",
+            "pg_get_statisticsobjdef_expressions",
+            "pg_get_partkeydef",
+            "pg_get_partition_constraintdef",
+            "pg_get_serial_sequence",
+            "pg_get_function_sqlbody",
+            "pg_get_functiondef",
+            "pg_get_function_arg_default",
+            "pg_get_replica_identity_index",
+            "pg_relation_filenode",
+            "pg_relation_filepath",
+            "pg_index_column_has_property",
+            "pg_index_has_property",
+            "pg_indexam_has_property",
+            "pg_indexam_progress_phasename",
+            "pg_collation_actual_version",
+            "pg_column_compression"
+        ],
+        |_, _| Ok(Value::Null)
+    ),
+    val!(["pg_get_function_result"], |a, call| Ok(match catalog::proc_by_oid(oid_of(&a[0])) {
+        Some(p) => {
+            let set = if p.returns_set { "SETOF " } else { "" };
+            Value::Text(format!("{set}{}", type_name(p.ret, &*call.ctx.catalog)))
+        }
+        None => Value::Null,
+    })),
+    val!(["pg_get_function_arguments", "pg_get_function_identity_arguments"], |a, call| Ok(text_or_null(function_arguments(oid_of(&a[0]), call.ctx)))),
+    val!(
+        ["to_regclass", "to_regtype", "to_regproc", "to_regprocedure", "to_regoper", "to_regoperator", "to_regnamespace", "to_regrole", "to_regcollation"],
+        to_reg
+    ),
+    val!(["1215", "1993"], |a, call| Ok(comment(a[1].as_str().unwrap_or("pg_class"), a, 0, call.ctx))),
+    val!(["1348"], |a, call| Ok(comment("pg_class", a, 0, call.ctx))),
+    val!(["1216"], |a, call| Ok(comment("pg_class", a, a[1].as_i64().and_then(|c| i32::try_from(c).ok()).unwrap_or(0), call.ctx))),
+    val!(
+        [
+            "pg_relation_size",
+            "2325",
+            "pg_total_relation_size",
+            "pg_table_size",
+            "pg_indexes_size",
+            "pg_database_size_oid",
+            "pg_database_size_name",
+            "pg_tablespace_size_oid",
+            "pg_tablespace_size_name"
+        ],
+        |_, _| Ok(Value::Int8(0))
+    ),
+    val!(
+        [
+            "pg_stat_get_numscans",
+            "pg_stat_get_tuples_returned",
+            "pg_stat_get_tuples_fetched",
+            "pg_stat_get_tuples_inserted",
+            "pg_stat_get_tuples_updated",
+            "pg_stat_get_tuples_deleted",
+            "pg_stat_get_live_tuples",
+            "pg_stat_get_dead_tuples",
+            "pg_stat_get_blocks_fetched",
+            "pg_stat_get_blocks_hit"
+        ],
+        |_, call| Ok(match call.ret.ty {
+            SqlType::Int8 => Value::Int8(0),
+            SqlType::Float8 => Value::Float8(0.0),
+            _ => Value::Null,
+        })
+    ),
+    val!(["pg_relation_is_updatable"], |_, _| Ok(Value::Int4(0))),
+    val!(["pg_column_is_updatable"], |_, _| Ok(Value::Bool(false))),
+    val!(["pg_tablespace_location"], |_, _| Ok(Value::text(""))),
+    f1!(["pg_size_pretty"], i64 => String, |n| size_pretty(n.into())),
+    f1!(["pg_size_pretty_numeric"], repr::Numeric => String, |n| size_pretty(n.to_i128_rounded().unwrap_or(0))),
+    f1!(? ["pg_size_bytes"], Str => i64, size_bytes),
+    f2!(["nameconcatoid"], Str, u32 => String, |n, o| repr::text::truncate_name(&format!("{n}_{o}")).to_owned()),
+];
