@@ -201,3 +201,44 @@ fn subscription_sums_up_to_the_view() {
         db.tick(vec![]);
     });
 }
+
+#[test]
+fn sums_follow_changes_and_report_bad_data() {
+    each_size(|mut db| {
+        let a = db.shard(int8(2));
+        db.tick(vec![(a, ups(&[(&[1, 10], 1), (&[1, 5], 2), (&[2, 7], 1)]))]);
+        let kind = ReduceKind::Accumulable(vec![agg(def(2803), None), agg(def(2147), Some(1))]);
+        let (_, _, index) = db.view(project(reduce(get(a, 2), &[0], kind, 2), &[0, 2]), vec![0]);
+        let t0 = db.now;
+        let t1 = db.tick(vec![(a, ups(&[(&[1, 5], -2), (&[2, 7], -1)]))]);
+        let t2 = db.tick(vec![(a, ups(&[(&[2, 7], -1)]))]);
+        let t3 = db.tick(vec![(a, ups(&[(&[2, 7], 3)]))]);
+        assert_eq!(db.scan(index, 2, t0).unwrap(), ints(&[(&[1, 3], 1), (&[2, 1], 1)]));
+        assert_eq!(db.scan(index, 2, t1).unwrap(), ints(&[(&[1, 1], 1)]));
+        assert_eq!(db.scan(index, 2, t2).unwrap_err().code.as_str(), "XX001");
+        assert_eq!(db.scan(index, 2, t3).unwrap(), ints(&[(&[1, 1], 1), (&[2, 2], 1)]));
+    });
+}
+
+#[test]
+fn equal_keys_show_their_least_form() {
+    each_size(|mut db| {
+        let numeric = vec![repr::SqlType::Numeric.nullable(), repr::SqlType::Int8.nullable()];
+        let a = db.shard(numeric.clone());
+        let n = |s: &str| Value::Numeric(repr::Numeric::parse(s).unwrap());
+        db.tick(vec![(a, vec![(vec![n("1.00"), i(1)], 1), (vec![n("1.0"), i(2)], 1), (vec![n("1.000"), i(3)], 1)])]);
+        let source = lir(numeric.clone(), LirKind::Get { id: Id::Global(a) });
+        let counted = reduce(source.clone(), &[0], ReduceKind::Accumulable(vec![agg(def(2803), None)]), 1);
+        let unique = distinct(project(source, &[0]));
+        let (_, _, counts) = db.view(counted.clone(), vec![0]);
+        let (_, _, keys) = db.view(unique.clone(), vec![0]);
+        let t0 = db.now;
+        let t1 = db.tick(vec![(a, vec![(vec![n("1.0"), i(2)], -1)])]);
+        let whole = |db: &mut Db, index, types: &[repr::ColType], t| db.peek(index, types, t, None, Mfp::identity(types.len())).unwrap();
+        for (t, form, count) in [(t0, "1.0", 3), (t1, "1.00", 2)] {
+            let row = vec![n(form), i(count)];
+            assert_eq!(whole(&mut db, counts, &counted.types, t), bag([(&row, 1)]), "at {t}");
+            assert_eq!(whole(&mut db, keys, &unique.types, t), bag([(&row[..1].to_vec(), 1)]), "at {t}");
+        }
+    });
+}

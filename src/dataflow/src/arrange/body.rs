@@ -115,6 +115,14 @@ impl<T, R> Body<T, R> {
             self.vals.get(u)
         }
     }
+    /// The time of update `u`, for blocks: batches are read through [`super::RowB::time`].
+    #[inline]
+    pub fn time_at(&self, u: usize) -> &T
+    where
+        T: Clone + PartialEq,
+    {
+        self.times.get(u)
+    }
     #[inline]
     pub fn key(&self, k: usize) -> (u64, &[u8]) {
         (self.lanes[k], self.keys.get(k))

@@ -91,16 +91,21 @@ impl Layout {
         (self.encode_with(upd, &Batch { len: upd.len(), cols: key_cols }), errors)
     }
 
+    /// The val bytes of rows; `None` if no column is kept in vals.
+    pub fn vals_of(&self, batch: &Batch) -> Option<Slab> {
+        (!self.val_cols.is_empty()).then(|| {
+            let cols: Vec<_> = self.val_cols.iter().map(|i| batch.cols[*i].clone()).collect();
+            let mut vals = Slab::default();
+            self.val_codec.encode_rows(&cols, batch.len, &mut vals.bytes, &mut vals.ends);
+            vals
+        })
+    }
+
     fn encode_with<T: Clone + PartialEq>(&self, upd: &Upd<T>, key: &Batch) -> Body<T, Diff> {
         let n = upd.len();
         let mut keys = Slab::default();
         self.key_codec.encode_keys(&key.cols, n, &mut keys.bytes, &mut keys.ends);
-        let vals = (!self.val_cols.is_empty()).then(|| {
-            let cols: Vec<_> = self.val_cols.iter().map(|i| upd.batch.cols[*i].clone()).collect();
-            let mut vals = Slab::default();
-            self.val_codec.encode_rows(&cols, n, &mut vals.bytes, &mut vals.ends);
-            vals
-        });
+        let vals = self.vals_of(&upd.batch);
         let lanes = (0..n).map(|i| lane_of(keys.get(i))).collect();
         Body::from_rows(lanes, keys, vals, upd.times.clone(), upd.diffs.clone())
     }

@@ -19,6 +19,7 @@ mod join;
 mod layout;
 mod reduce;
 mod seek;
+mod totals;
 mod update;
 mod wire;
 
@@ -32,6 +33,7 @@ pub use join::{join, Budget, JoinCfg, Matches};
 pub use layout::{lane_of, route, Layout};
 pub use reduce::{reduce, tactic, GroupLogic, Outputs};
 pub use seek::{find_key, gallop_key, At};
+pub use totals::{reduce_totals, Changes};
 pub use update::{exchange, Block, BlockDistributor, Upd};
 pub use wire::WireTime;
 

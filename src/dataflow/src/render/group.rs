@@ -1,7 +1,7 @@
 //! Aggregating one group from its rows: the form that serves every aggregate at any kind of time, at a cost of O(group).
 
 use crate::arrange::Layout;
-use expr::agg::{of_tuples, write_order_key};
+use expr::agg::{of_tuples, write_order_key, AggKind};
 use expr::{Aggregate, ColumnOrder, EvalCtx, Scalar};
 use repr::{ColType, Diff, RowCodec, SqlError, Value};
 use std::ops::Range;
@@ -40,6 +40,10 @@ impl AggInput {
         let args = first..first + agg.args.len();
         let types = wide[args.clone()].to_vec();
         AggInput { agg: agg.clone(), args, filter, order, types }
+    }
+    /// Whether a state that adds up is enough.
+    pub fn accumulates(&self) -> bool {
+        matches!(self.agg.func.kind, AggKind::Accumulable(_)) && !self.agg.distinct
     }
     /// Whether the aggregate sees the row at all.
     pub fn admits(&self, row: &[Value]) -> bool {

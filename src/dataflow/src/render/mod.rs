@@ -8,6 +8,7 @@
 //!
 //! Everything is generic in the time: `u64` at the top, a product inside recursion.
 
+mod accumulable;
 mod arranged;
 mod collection;
 mod constant;
@@ -31,6 +32,7 @@ use crate::mfp_eval::MfpEval;
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::reduce::reduce_with_tactic;
 use expr::{EvalCtx, Scalar};
+use group::AggInput;
 use plan::mir::{Id, LocalId};
 use plan::{Lir, LirKind};
 use repr::{ColType, Diff, SqlError, Timestamp};
@@ -66,6 +68,16 @@ pub trait RenderTime: Time + WireTime {
         env: &Rc<Env>,
     ) -> Arr<'s, Self, Diff>;
     fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, env: &Rc<Env>) -> Arr<'s, Self, Diff>;
+    /// Renders aggregates whose states add up; gives the input back where that form does not serve.
+    #[allow(clippy::type_complexity)]
+    fn accumulate<'s>(
+        rows: Updates<'s, Self>,
+        layout: Rc<Layout>,
+        arity: usize,
+        inputs: Vec<AggInput>,
+        out_types: &[ColType],
+        env: &Rc<Env>,
+    ) -> Result<(Updates<'s, Self>, Updates<'s, Self>), (Updates<'s, Self>, Vec<AggInput>)>;
     /// Renders the bindings of a recursion and binds them: only ever called in the outer time.
     fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], limit: Option<u64>, return_at_limit: bool);
 }
@@ -88,6 +100,16 @@ impl RenderTime for Timestamp {
     }
     fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, env: &Rc<Env>) -> Arr<'s, Self, Diff> {
         arrange::reduce(input, name, arrange::tactic(logic), None, ArrangeCtl::new(env.stopped.clone()))
+    }
+    fn accumulate<'s>(
+        rows: Updates<'s, Self>,
+        layout: Rc<Layout>,
+        arity: usize,
+        inputs: Vec<AggInput>,
+        out_types: &[ColType],
+        env: &Rc<Env>,
+    ) -> Result<(Updates<'s, Self>, Updates<'s, Self>), (Updates<'s, Self>, Vec<AggInput>)> {
+        Ok(accumulable::render(rows, layout, arity, inputs, out_types, env))
     }
     fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], limit: Option<u64>, return_at_limit: bool) {
         let_rec::render(cx, bindings, limit, return_at_limit)
@@ -112,6 +134,16 @@ impl RenderTime for let_rec::Round {
     }
     fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, _env: &Rc<Env>) -> Arr<'s, Self, Diff> {
         reduce_with_tactic::<Agent<Self, Diff>, RowSpine<Self, Diff>, _>(input, name, arrange::tactic::<Self, Diff>(logic))
+    }
+    fn accumulate<'s>(
+        rows: Updates<'s, Self>,
+        _: Rc<Layout>,
+        _: usize,
+        inputs: Vec<AggInput>,
+        _: &[ColType],
+        _: &Rc<Env>,
+    ) -> Result<(Updates<'s, Self>, Updates<'s, Self>), (Updates<'s, Self>, Vec<AggInput>)> {
+        Err((rows, inputs))
     }
     fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], _: Option<u64>, _: bool) {
         // `let_rec::unsupported` refused it before.

@@ -8,7 +8,7 @@
 //! Errors of a group (an overflow, a negative count) take the place of its row and heal with it.
 
 use super::arranged::{arrange, flatten_reduced, ERROR_TAG};
-use super::collection::{map_fallible, Collection};
+use super::collection::{map_fallible, Collection, Updates};
 use super::group::{AggInput, Group};
 use super::{Context, RenderTime};
 use crate::arrange::{GroupLogic, Layout, Outputs, Upd};
@@ -58,15 +58,34 @@ pub fn render<'s, T: RenderTime>(
     let key: Vec<Scalar> = (0..arity).map(Scalar::Column).collect();
     let in_layout = Rc::new(Layout::new(wide, key.clone()));
     let out_layout = Rc::new(Layout::new(out_types.to_vec(), key));
-    let (arranged, _) = arrange(rows, in_layout.clone(), vec![true; arity], "ArrangeGroup", &cx.env);
-    let reduced = if aggregates.is_empty() {
-        T::reduce(arranged, "Distinct", distinct_logic(), &cx.env)
+    let (oks, errs) = if aggregates.is_empty() {
+        let (arranged, _) = arrange(rows, in_layout, vec![true; arity], "ArrangeDistinct", &cx.env);
+        flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, out_layout, &cx.env)
     } else {
-        let logic = group_logic(Group::new(in_layout, arity, inputs, cx.env.ctx.clone()), out_layout.clone());
-        T::reduce(arranged, "Reduce", logic, &cx.env)
+        parts(cx, rows, in_layout, out_layout, arity, inputs)
     };
-    let (oks, errs) = flatten_reduced(reduced.stream, out_layout, &cx.env);
     Collection::new(oks, input.errs).with_errs(failed).with_errs(errs)
+}
+
+/// Each aggregate by its best form.
+fn parts<'s, T: RenderTime>(
+    cx: &Context<'s, T>,
+    rows: Updates<'s, T>,
+    in_layout: Rc<Layout>,
+    out_layout: Rc<Layout>,
+    arity: usize,
+    inputs: Vec<AggInput>,
+) -> (Updates<'s, T>, Updates<'s, T>) {
+    let (mut rows, mut inputs) = (rows, inputs);
+    if inputs.iter().all(AggInput::accumulates) {
+        match T::accumulate(rows, in_layout.clone(), arity, inputs, &out_layout.types, &cx.env) {
+            Ok(done) => return done,
+            Err(back) => (rows, inputs) = back,
+        }
+    }
+    let (arranged, _) = arrange(rows, in_layout.clone(), vec![true; arity], "ArrangeGroup", &cx.env);
+    let logic = group_logic(Group::new(in_layout, arity, inputs, cx.env.ctx.clone()), out_layout.clone());
+    flatten_reduced(T::reduce(arranged, "Reduce", logic, &cx.env).stream, out_layout, &cx.env)
 }
 
 /// The aggregates in output order, whatever their kinds.
