@@ -70,13 +70,13 @@ pub fn make(elem: &SqlType, lower: Bound, upper: Bound) -> Result<RangeValue, Sq
     let (mut lower, mut upper) = (lower.value, upper.value);
     if matches!(elem, SqlType::Int4 | SqlType::Int8 | SqlType::Date) {
         if let (Some(v), false) = (&mut lower, lower_inc) {
-            lower_inc = next(v)?;
+            lower_inc |= next(v)?;
         }
         if let (Some(v), true) = (&mut upper, upper_inc) {
             upper_inc = !next(v)?;
         }
         if let (Some(l), Some(u)) = (&lower, &upper) {
-            if l.sql_cmp(u, elem) != Ordering::Less {
+            if l.sql_cmp(u, elem) != Ordering::Less && !(lower_inc && upper_inc) {
                 return Ok(RangeValue::Empty);
             }
         }

@@ -46,7 +46,7 @@ struct Work {
 struct Uncommitted(Vec<Arc<FileRef>>);
 
 impl Uncommitted {
-    fn commit(mut self) {
+    fn keep(mut self) {
         self.0.clear();
     }
 }
@@ -78,8 +78,9 @@ impl Shared {
         kill_point("fold-after-batches");
         let folded = Folded { seq, t, lease, next_file: self.next_file() };
         changes.push((KEY_FOLDED.to_vec(), Some(serde_json::to_vec(&folded).map_err(SqlError::internal)?)));
+        // From here on the files may be named, even if the commit reports an error.
+        fresh.keep();
         self.commit_meta(&changes)?;
-        fresh.commit();
         kill_point("fold-after-meta");
 
         let freed = {
@@ -227,8 +228,9 @@ impl Shared {
         kill_point("compact-after-files");
         let merged = ShardBatch { lower: first.lower, upper: last.upper, since, files: fresh.0.clone() };
         shard.batches.push(merged);
-        self.commit_meta(&[self.manifest_change(id, &shard)?])?;
-        fresh.commit();
+        let change = self.manifest_change(id, &shard)?;
+        fresh.keep();
+        self.commit_meta(&[change])?;
         kill_point("compact-after-meta");
         let mut state = self.state.lock();
         state.merges += 1;

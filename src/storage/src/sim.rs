@@ -165,6 +165,11 @@ impl SimDisk {
         self.sim.lock().fault = None;
     }
 
+    /// After a power cut that only the process saw: what was written is there.
+    pub fn power_on(&self) {
+        self.sim.lock().power_off_at = None;
+    }
+
     /// Changes one bit of a file where it lies, as a failing disk does.
     pub fn flip_bit(&self, path: &Path, offset: u64) {
         let mut sim = self.sim.lock();

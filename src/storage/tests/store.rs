@@ -288,3 +288,36 @@ fn a_directory_that_is_something_else_is_refused() {
     let e = Store::open(Arc::new(disk), Path::new("/d"), options()).map(|_| ()).unwrap_err();
     assert!(e.message.contains("format 99"));
 }
+
+#[test]
+fn folding_in_the_background_disturbs_neither_appends_nor_readers() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = StoreOptions { fold_bytes: 20_000, segment_bytes: 8_000, background: true };
+    let mut store = Store::open(Arc::new(RealDisk), dir.path(), options.clone()).unwrap();
+    create(&mut store);
+    let handle = store.handle();
+    let reader = std::thread::spawn(move || loop {
+        // Every tick moves one row from n to n + 1: at each time there is exactly one.
+        let upper = handle.upper();
+        if upper > 2 {
+            let snapshot = handle.snapshot(SHARD, upper - 1).unwrap();
+            let sum: i64 = (0..2).flat_map(|part| snapshot.read(part, 2)).flat_map(|d| d.unwrap().diffs.iter().copied().collect::<Vec<_>>()).sum();
+            assert_eq!(sum, 1, "at {}", upper - 1);
+        }
+        if upper > 600 {
+            return handle.stats().folds;
+        }
+    });
+    insert(&mut store, 2, &[(2, "row", 1)]);
+    for t in 3..=600 {
+        insert(&mut store, t, &[(t as i64 - 1, "row", -1), (t as i64, "row", 1)]);
+        if t % 50 == 0 {
+            store.allow_compaction(SHARD, t - 10);
+        }
+    }
+    assert!(reader.join().unwrap() > 3);
+    drop(store);
+    let store = Store::open(Arc::new(RealDisk), dir.path(), options).unwrap();
+    assert_eq!(content(&store, 600, 1), rows(&[(600, "row", 1)]));
+    assert_eq!(content(&store, 595, 1), rows(&[(595, "row", 1)]));
+}

@@ -95,7 +95,7 @@ pub fn integer(v: i64, ty: &SqlType) -> Option<Result<Cell, String>> {
         if (lo..=hi).contains(&v) {
             Ok(Cell::Int(v))
         } else {
-            Err(format!("{v} is out of range for type {ty}"))
+            Err(format!("value \"{v}\" is out of range for type {ty}"))
         }
     };
     Some(match ty {

@@ -3,50 +3,17 @@
 use super::scan::Scanner;
 use super::{cell, json};
 use crate::decode::cell::{Cell, Place, Wire};
+use repr::style::TextStyle;
 use repr::{ColType, SqlError, SqlType, Value};
+use std::sync::LazyLock;
+
+/// Sources read text in UTC and ISO dates, whatever the session that made them had set.
+static STYLE: LazyLock<TextStyle> = LazyLock::new(TextStyle::default);
 
 /// The value that `text` is in the input syntax of the column's type, its modifier applied.
 /// Errors: Postgres's, for that text.
 pub fn value(text: &str, col: &ColType) -> Result<Value, SqlError> {
-    interim::from_text(text, &col.ty, col.typmod)
-}
-
-mod interim {
-    use super::*;
-    use repr::error::state;
-    use repr::jsonb::Jsonb;
-    pub fn from_text(text: &str, ty: &SqlType, _typmod: i32) -> Result<Value, SqlError> {
-        let bad = || SqlError::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""));
-        Ok(match ty {
-            SqlType::Jsonb => Value::Jsonb(Box::new(doc(&serde_json::from_str(text).map_err(|_| bad())?))),
-            t if t.is_string() || *t == SqlType::Json => Value::Text(text.into()),
-            SqlType::Float8 => Value::Float8(text.parse().map_err(|_| bad())?),
-            SqlType::Float4 => Value::Float4(text.parse().map_err(|_| bad())?),
-            SqlType::Int4 => Value::Int4(text.trim().parse().map_err(|_| bad())?),
-            SqlType::Numeric => {
-                let (unscaled, scale) = cell::plain_decimal(text).ok_or_else(bad)?;
-                Value::Numeric(repr::Numeric::Small { unscaled, scale })
-            }
-            _ => return Err(bad()),
-        })
-    }
-    fn doc(v: &serde_json::Value) -> Jsonb {
-        match v {
-            serde_json::Value::Null => Jsonb::Null,
-            serde_json::Value::Bool(b) => Jsonb::Bool(*b),
-            serde_json::Value::Number(n) => {
-                let (unscaled, scale) = cell::plain_decimal(&n.to_string()).unwrap_or((0, 0));
-                Jsonb::Number(repr::Numeric::Small { unscaled, scale })
-            }
-            serde_json::Value::String(s) => Jsonb::String(s.clone()),
-            serde_json::Value::Array(a) => Jsonb::Array(a.iter().map(doc).collect()),
-            serde_json::Value::Object(o) => {
-                let mut e: Vec<_> = o.iter().map(|(k, v)| (k.clone(), doc(v))).collect();
-                e.sort_by(|a, b| (a.0.len(), &a.0).cmp(&(b.0.len(), &b.0)));
-                Jsonb::Object(e)
-            }
-        }
-    }
+    repr::text::from_text(text, &col.ty, col.typmod, &STYLE)
 }
 
 /// An array, list, map or record from JSON.

@@ -57,6 +57,7 @@ impl From<Stopped> for End {
 /// Runs a connector on a thread of its own.
 fn spawn(source: StartSource, run: fn(&StartSource, &mut Feed) -> End) -> Box<dyn SourceHandle> {
     let (stop, stopped) = tokio::sync::watch::channel(false);
+    let (waker, wake) = crossbeam_channel::bounded(0);
     let flag = Arc::new(AtomicBool::new(false));
     let stats = Arc::new(Stats::default());
     let mut feed = Feed {
@@ -64,6 +65,7 @@ fn spawn(source: StartSource, run: fn(&StartSource, &mut Feed) -> End) -> Box<dy
         events: source.events.clone(),
         runtime: source.runtime.clone(),
         stopped,
+        wake,
         flag: Arc::clone(&flag),
         stats: Arc::clone(&stats),
         status: None,
@@ -82,13 +84,15 @@ fn spawn(source: StartSource, run: fn(&StartSource, &mut Feed) -> End) -> Box<dy
     if let Err(e) = spawned {
         tracing::error!("cannot start the thread of a source: {e}");
     }
-    Box::new(Handle { _stop: stop, flag, stats })
+    Box::new(Handle { _stop: stop, _waker: waker, flag, stats })
 }
 
 /// A running connector. Dropping it stops it.
 struct Handle {
     /// Dropping it wakes a connector that waits for the committer.
     _stop: tokio::sync::watch::Sender<bool>,
+    /// Dropping it wakes a connector that sleeps.
+    _waker: crossbeam_channel::Sender<()>,
     flag: Arc<AtomicBool>,
     stats: Arc<Stats>,
 }
@@ -112,6 +116,8 @@ pub struct Feed {
     events: tokio::sync::mpsc::Sender<SourceEvent>,
     runtime: tokio::runtime::Handle,
     stopped: tokio::sync::watch::Receiver<bool>,
+    /// Disconnected when the handle is dropped.
+    wake: crossbeam_channel::Receiver<()>,
     flag: Arc<AtomicBool>,
     pub stats: Arc<Stats>,
     status: Option<SourceStatus>,
@@ -171,14 +177,10 @@ impl Feed {
 
     /// Waits; ends early if the handle is dropped.
     pub fn sleep(&mut self, time: Duration) -> Result<(), Stopped> {
-        self.check()?;
-        let stopped = &mut self.stopped;
-        self.runtime.block_on(async {
-            tokio::select! {
-                _ = tokio::time::sleep(time) => Ok(()),
-                _ = stopped.changed() => Err(Stopped),
-            }
-        })
+        match self.wake.recv_timeout(time) {
+            Err(crossbeam_channel::RecvTimeoutError::Timeout) => self.check(),
+            _ => Err(Stopped),
+        }
     }
 }
 

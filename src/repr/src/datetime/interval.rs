@@ -85,11 +85,11 @@ impl Sum {
     fn negate(&mut self) {
         (self.years, self.months, self.days, self.micros) = (-self.years, -self.months, -self.days, self.micros.saturating_neg());
     }
-    fn finish(self, text: &str) -> Result<Interval, SqlError> {
+    fn finish(self) -> Result<Interval, SqlError> {
         let months = self.years.checked_mul(12).and_then(|m| m.checked_add(self.months)).and_then(|m| i32::try_from(m).ok());
         match (months, i32::try_from(self.days)) {
             (Some(months), Ok(days)) => Ok(Interval { months, days, micros: self.micros }),
-            _ => Err(Fault::IntervalRange.error(text, "interval")),
+            _ => Err(interval_out_of_range()),
         }
     }
 }
@@ -106,7 +106,7 @@ pub fn parse_interval(text: &str, style: IntervalStyle, typmod: i32) -> Result<I
         other => other,
     };
     let sum = sum.map_err(|f| if f == Fault::Range { Fault::IntervalRange } else { f }.error(text, "interval"))?;
-    apply_typmod(sum.finish(text)?, typmod)
+    apply_typmod(sum.finish()?, typmod)
 }
 
 const MASK_SECOND: u32 = 1 << 6;
@@ -139,6 +139,9 @@ fn parse_fields(text: &str, style: IntervalStyle, range: i32) -> Result<Sum, Fau
     let mut unit: Option<Unit> = None;
     let mut ago = false;
     let minute_to_second = range == range::MINUTE | range::SECOND;
+    // In the SQL standard a leading sign counts for all fields, if it is the only one.
+    let signed = |f: &token::Field| f.0.starts_with(['-', '+']);
+    let negative = style == IntervalStyle::SqlStandard && fields.first().is_some_and(|f| f.0.starts_with('-')) && !fields[1..].iter().any(signed);
     for (text, kind) in fields.iter().rev() {
         let got = match kind {
             Kind::Word | Kind::Special => {
@@ -151,7 +154,7 @@ fn parse_fields(text: &str, style: IntervalStyle, range: i32) -> Result<Sum, Fau
             }
             Kind::Time => {
                 unit = Some(Unit::Day);
-                add_clock(&mut sum, text, 1, minute_to_second)?
+                add_clock(&mut sum, text, if negative { -1 } else { 1 }, minute_to_second)?
             }
             Kind::Tz if text.contains(':') && parse_clock(&text[1..], minute_to_second).is_ok() => {
                 unit = Some(Unit::Day);
@@ -159,7 +162,11 @@ fn parse_fields(text: &str, style: IntervalStyle, range: i32) -> Result<Sum, Fau
             }
             Kind::Tz | Kind::Date | Kind::Number => {
                 let u = unit.unwrap_or_else(|| rightmost_unit(range));
-                add_number(&mut sum, text, u)?
+                if u == Unit::Hour {
+                    // `1 2` with hours last are days and hours.
+                    unit = Some(Unit::Day);
+                }
+                add_number(&mut sum, text, u, negative)?
             }
         };
         if seen & got != 0 {
@@ -169,14 +176,6 @@ fn parse_fields(text: &str, style: IntervalStyle, range: i32) -> Result<Sum, Fau
     }
     if seen == 0 {
         return Err(Fault::Format);
-    }
-    // In the SQL standard a leading sign counts for all fields, if it is the only one.
-    if style == IntervalStyle::SqlStandard && fields[0].0.starts_with('-') {
-        let more = fields[1..].iter().any(|f| f.0.starts_with(['-', '+']));
-        if !more {
-            let force = |v: &mut i64| *v = if *v > 0 { -*v } else { *v };
-            [&mut sum.years, &mut sum.months, &mut sum.days, &mut sum.micros].into_iter().for_each(force);
-        }
     }
     if ago {
         sum.negate();
@@ -211,8 +210,8 @@ fn add_clock(sum: &mut Sum, text: &str, sign: i64, minute_to_second: bool) -> Re
     Ok(MASK_TIME)
 }
 
-fn add_number(sum: &mut Sum, text: &str, unit: Unit) -> Result<u32, Fault> {
-    let negative = text.starts_with('-');
+fn add_number(sum: &mut Sum, text: &str, unit: Unit, negative: bool) -> Result<u32, Fault> {
+    let negative = negative || text.starts_with('-');
     let body = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = body.bytes().take_while(u8::is_ascii_digit).count();
     let (whole, rest) = body.split_at(digits);
@@ -280,7 +279,7 @@ fn parse_iso(text: &str) -> Result<Sum, Fault> {
     let mut any = false;
     while !rest.is_empty() {
         if let Some(r) = rest.strip_prefix('T') {
-            if r.is_empty() || !date_part {
+            if !date_part {
                 return Err(Fault::Format);
             }
             date_part = false;

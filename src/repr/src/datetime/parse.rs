@@ -103,6 +103,8 @@ struct Parser<'a> {
     dst_modifier: bool,
     special: Option<Special>,
     pending: Option<Pending>,
+    /// `now` or its kin was read, and no time is known.
+    no_now: bool,
 }
 
 /// A parsed text, before it becomes a value of one type.
@@ -130,6 +132,7 @@ fn parse(text: &str, style: &TextStyle, time_only: bool) -> Result<Parsed, Fault
         dst_modifier: false,
         special: None,
         pending: None,
+        no_now: false,
     };
     for i in 0..fields.len() {
         p.field(&fields, i)?;
@@ -313,7 +316,7 @@ impl Parser<'_> {
         let got = match word {
             Word::Ignore => return Ok(None),
             Word::Now => {
-                let now = self.now()?;
+                let now = self.now();
                 let local = self.style.timezone.to_local(now);
                 self.zone = Some(Zone::East(self.style.timezone.offset_at(now)));
                 if self.time_only {
@@ -333,7 +336,7 @@ impl Parser<'_> {
                     Word::Yesterday => -USECS_PER_DAY,
                     _ => 0,
                 };
-                let local = self.style.timezone.to_local(self.now()?);
+                let local = self.style.timezone.to_local(self.now());
                 self.set_date(local + shift);
                 DATE
             }
@@ -392,6 +395,7 @@ impl Parser<'_> {
                 self.pending = Some(Pending::Julian);
                 return Ok(None);
             }
+            Word::Part(_) if self.time_only => return Err(Fault::Format),
             Word::Part(p) => {
                 self.pending = Some(Pending::Part(p));
                 return Ok(None);
@@ -400,8 +404,10 @@ impl Parser<'_> {
         Ok(Some(got))
     }
 
-    fn now(&self) -> Result<i64, Fault> {
-        self.style.now_micros.ok_or(Fault::NoNow)
+    /// The transaction's time. Where there is none, other faults of the text are found first.
+    fn now(&mut self) -> i64 {
+        self.no_now |= self.style.now_micros.is_none();
+        self.style.now_micros.unwrap_or(0)
     }
 
     fn set_date(&mut self, local_micros: i64) {
@@ -427,6 +433,7 @@ impl Parser<'_> {
         let parts: Vec<&str> = split_date(text).ok_or(Fault::Format)?;
         let mut got = 0;
         let mut numbers: Vec<&str> = Vec::new();
+        let mut text_month = false;
         // Words first, since they are unambiguous months.
         for p in parts {
             if p.as_bytes()[0].is_ascii_digit() {
@@ -437,14 +444,14 @@ impl Parser<'_> {
                 Some(Word::Ignore) => {}
                 Some(Word::Month(m)) if (self.seen | got) & MONTH == 0 => {
                     self.civil.month = m;
-                    self.text_month = true;
+                    text_month = true;
                     got |= MONTH;
                 }
                 _ => return Err(Fault::Format),
             }
         }
         for n in numbers {
-            let part = self.number(n, self.seen | got, got & MONTH != 0)?;
+            let part = self.number(n, self.seen | got, text_month)?;
             if (self.seen | got) & part != 0 {
                 return Err(Fault::Format);
             }
@@ -548,6 +555,15 @@ impl Parser<'_> {
     }
 
     fn finish(mut self) -> Result<Parsed, Fault> {
+        let no_now = self.no_now;
+        let parsed = self.complete()?;
+        match no_now {
+            true => Err(Fault::NoNow),
+            false => Ok(parsed),
+        }
+    }
+
+    fn complete(&mut self) -> Result<Parsed, Fault> {
         if let Some(s) = self.special {
             return Ok(Parsed::Special(s));
         }
@@ -574,7 +590,7 @@ impl Parser<'_> {
         if self.dst_modifier && !matches!(self.zone, Some(Zone::East(_))) {
             return Err(Fault::Format);
         }
-        Ok(Parsed::Fields(self.civil, has_date, self.zone))
+        Ok(Parsed::Fields(self.civil, has_date, self.zone.take()))
     }
 
     /// Era, two-digit years, day of year, and the ranges of month and day.
@@ -809,8 +825,8 @@ fn parse_time_zone(text: &str, style: &TextStyle, ty: &str) -> Result<TimeTz, Sq
             let day = if has_date { c.days() * USECS_PER_DAY } else { today() };
             let local = day + c.time_micros();
             let east = match zone {
-                // A zone with changing rules needs a date.
-                Some(Zone::Named(z)) if !has_date && z.offset_at(0) != z.offset_at(182 * USECS_PER_DAY) => {
+                // A zone whose offset ever changed needs a date.
+                Some(Zone::Named(z)) if !has_date && !z.is_constant() => {
                     return Err(Fault::Format.error(text, ty));
                 }
                 Some(z) => z.east(local),

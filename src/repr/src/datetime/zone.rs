@@ -115,6 +115,13 @@ impl TimeZone {
         }
     }
 
+    /// Whether the zone has had one offset at all times.
+    pub fn is_constant(&self) -> bool {
+        // Days since 2000 in 1830 and around each time at which zones were set up or changed.
+        let first = self.offset_at(-62_000 * USECS_PER_DAY);
+        (-40_000..10_000).step_by(91).all(|d| self.offset_at(d * USECS_PER_DAY) == first)
+    }
+
     /// Local microseconds of an instant. Infinities stay.
     pub fn to_local(&self, utc_micros: i64) -> i64 {
         if utc_micros == i64::MIN || utc_micros == i64::MAX {
@@ -152,9 +159,9 @@ impl TimeZone {
     }
 }
 
-/// Maps years after 2037 to one of 2010..=2037 with the same calendar, so that rules go on; very early ones to a year that chrono has.
+/// Maps years after 2065 to one of 2038..=2065 with the same calendar, so that rules go on; very early ones to a year that chrono has.
 fn near(micros: i64) -> i64 {
-    const FIRST_MAPPED: i64 = 13_879 * USECS_PER_DAY; // 2038-01-01
+    const FIRST_MAPPED: i64 = 24_107 * USECS_PER_DAY; // 2066-01-01; the tables end with 2100
     const EARLY: i64 = -80_000_000 * USECS_PER_DAY / 1000;
     if micros < FIRST_MAPPED {
         return micros.max(EARLY);
@@ -162,7 +169,7 @@ fn near(micros: i64) -> i64 {
     let c = Civil::from_micros(micros);
     let first = |y: i32| days_from_civil(y.into(), 1, 1);
     let (leap, dow) = (is_leap(c.year), weekday(first(c.year) as i32));
-    let year = (2010..=2037).find(|y| is_leap(*y) == leap && weekday(first(*y) as i32) == dow).unwrap_or(2037);
+    let year = (2038..=2065).find(|y| is_leap(*y) == leap && weekday(first(*y) as i32) == dow).unwrap_or(2065);
     micros - (first(c.year) - first(year)) * USECS_PER_DAY
 }
 

@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 1000;
 /// Parses a document.
 pub fn parse(text: &str) -> Result<Jsonb, SqlError> {
     let mut p = Parser { text, s: text.as_bytes(), at: 0, build: true };
-    let out = p.value(0, Expect::Value)?;
+    let out = p.value(0)?;
     p.end()?;
     Ok(out)
 }
@@ -20,14 +20,13 @@ pub fn parse(text: &str) -> Result<Jsonb, SqlError> {
 /// Checks that a text is JSON, without building it. `\u0000` is allowed, as in type `json`.
 pub fn check(text: &str) -> Result<(), SqlError> {
     let mut p = Parser { text, s: text.as_bytes(), at: 0, build: false };
-    p.value(0, Expect::Value)?;
+    p.value(0)?;
     p.end()
 }
 
 #[derive(Clone, Copy)]
 enum Expect {
     Value,
-    ArrayFirst,
     ObjectFirst,
     ObjectNext,
     ArrayNext,
@@ -96,7 +95,6 @@ impl Parser<'_> {
         };
         let what = match expect {
             Expect::Value => "JSON value",
-            Expect::ArrayFirst => "array element or \"]\"",
             Expect::ObjectFirst => "string or \"}\"",
             Expect::ObjectNext => "\",\" or \"}\"",
             Expect::ArrayNext => "\",\" or \"]\"",
@@ -119,7 +117,7 @@ impl Parser<'_> {
         &self.text[start..self.at]
     }
 
-    fn value(&mut self, depth: usize, expect: Expect) -> Result<Jsonb, SqlError> {
+    fn value(&mut self, depth: usize) -> Result<Jsonb, SqlError> {
         if depth > DEPTH_MAX {
             return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
         }
@@ -144,11 +142,11 @@ impl Parser<'_> {
                     "null" => Ok(Jsonb::Null),
                     _ => {
                         self.at = start;
-                        Err(self.unexpected(expect))
+                        Err(self.unexpected(Expect::Value))
                     }
                 }
             }
-            _ => Err(self.unexpected(expect)),
+            _ => Err(self.unexpected(Expect::Value)),
         }
     }
 
@@ -159,13 +157,11 @@ impl Parser<'_> {
             self.at += 1;
             return Ok(Jsonb::Array(out));
         }
-        let mut expect = Expect::ArrayFirst;
         loop {
-            let v = self.value(depth + 1, expect)?;
+            let v = self.value(depth + 1)?;
             if self.build {
                 out.push(v);
             }
-            expect = Expect::Value;
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => {
@@ -194,7 +190,7 @@ impl Parser<'_> {
                 return Err(self.unexpected(Expect::Colon));
             }
             self.at += 1;
-            let v = self.value(depth + 1, Expect::Value)?;
+            let v = self.value(depth + 1)?;
             if self.build {
                 out.push((key, v));
             }

@@ -143,8 +143,8 @@ pub fn apply_typmod(value: Value, ty: &SqlType, typmod: i32, explicit: bool) -> 
             t.micros = datetime::round_micros(t.micros, typmod as u32);
             Value::TimeTz(t)
         }
-        (SqlType::Timestamp, Value::Timestamp(t)) => Value::Timestamp(round_timestamp(t, typmod)?),
-        (SqlType::TimestampTz, Value::TimestampTz(t)) => Value::TimestampTz(round_timestamp(t, typmod)?),
+        (SqlType::Timestamp, Value::Timestamp(t)) => Value::Timestamp(round_timestamp(t, typmod)),
+        (SqlType::TimestampTz, Value::TimestampTz(t)) => Value::TimestampTz(round_timestamp(t, typmod)),
         (SqlType::Interval, Value::Interval(i)) => Value::Interval(datetime::interval::apply_typmod(i, typmod)?),
         (SqlType::Array(e), Value::Array(mut a)) => {
             for v in &mut a.elems {
@@ -156,16 +156,11 @@ pub fn apply_typmod(value: Value, ty: &SqlType, typmod: i32, explicit: bool) -> 
     })
 }
 
-fn round_timestamp(t: i64, typmod: i32) -> Result<i64, SqlError> {
-    use datetime::calendar::{is_valid_timestamp, timestamp_is_finite, timestamp_out_of_range};
-    if !timestamp_is_finite(t) {
-        return Ok(t);
-    }
-    let t = datetime::round_micros(t, typmod as u32);
-    if is_valid_timestamp(t) {
-        Ok(t)
-    } else {
-        Err(timestamp_out_of_range())
+/// Not checked for range: Postgres rounds beyond it too.
+fn round_timestamp(t: i64, typmod: i32) -> i64 {
+    match datetime::calendar::timestamp_is_finite(t) {
+        true => datetime::round_micros(t, typmod as u32),
+        false => t,
     }
 }
 

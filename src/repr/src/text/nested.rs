@@ -298,7 +298,8 @@ impl ArrayParser<'_> {
                 None => ("1", body[..end].trim()),
             };
             let range_error = || SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, "upper bound cannot be less than lower bound");
-            let l: i32 = l.parse().map_err(|_| missing())?;
+            let introduce = || malformed_array(self.text, "\"[\" must introduce explicitly-specified array dimensions.");
+            let l: i32 = l.parse().map_err(|_| introduce())?;
             let u: i32 = u.parse().map_err(|_| missing())?;
             let n = i64::from(u) - i64::from(l) + 1;
             if n < 1 {
@@ -333,7 +334,7 @@ impl ArrayParser<'_> {
         }
         let mut n = 0i32;
         self.blanks();
-        if self.peek() == Some('}') {
+        if self.peek() == Some('}') && depth == 0 {
             self.at += 1;
             return self.close(depth, 0);
         }
@@ -396,6 +397,7 @@ impl ArrayParser<'_> {
     fn element(&mut self) -> Result<Value, SqlError> {
         let (text, quoted, next) = element_text(self.text, self.at, &[',', '}', '{']).map_err(|e| match e {
             None => self.ended(),
+            Some('"') => malformed_array(self.text, "Unexpected array element."),
             Some(c) => self.unexpected(c),
         })?;
         self.at = next;
@@ -446,7 +448,7 @@ fn element_text(s: &str, at: usize, stop: &[char]) -> Result<(String, bool, usiz
                         return Ok((out, true, at + i));
                     }
                     if !blank(c) {
-                        return Err(Some(c));
+                        return Err(Some('"'));
                     }
                 }
                 return Err(None);

@@ -65,15 +65,29 @@ fn float_parts(text: &str, ty: &str) -> Result<f64, SqlError> {
         _ => (1.0, s),
     };
     match body.to_ascii_lowercase().as_str() {
-        "nan" if body.len() == s.len() => return Ok(f64::NAN),
+        "nan" => return Ok(f64::NAN),
         "inf" | "infinity" => return Ok(sign * f64::INFINITY),
         _ => {}
+    }
+    if let Some(hex) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
+        return hex_float(hex).map(|v| sign * v).ok_or_else(|| invalid(ty, text));
     }
     let plain = body.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     if !plain || body.starts_with(['+', '-']) {
         return Err(invalid(ty, text));
     }
     body.parse::<f64>().map(|v| sign * v).map_err(|_| invalid(ty, text))
+}
+
+/// `1f.8p3`, as C reads it behind `0x`.
+fn hex_float(s: &str) -> Option<f64> {
+    let (mantissa, exponent) = s.split_once(['p', 'P']).unwrap_or((s, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.len() + fraction.len() == 0 || exponent.len() > 6 {
+        return None;
+    }
+    let digits = whole.chars().chain(fraction.chars()).try_fold(0.0, |a, c| c.to_digit(16).map(|d| a * 16.0 + f64::from(d)))?;
+    Some(digits * 2f64.powi(exponent.parse::<i32>().ok()? - 4 * fraction.len() as i32))
 }
 
 fn float_range(text: &str, ty: &str) -> SqlError {
@@ -96,7 +110,7 @@ pub fn parse_f64(text: &str) -> Result<f64, SqlError> {
 pub fn parse_f32(text: &str) -> Result<f32, SqlError> {
     let wide = float_parts(text, "real")?;
     // Parsed anew, since rounding twice could differ.
-    let v = if wide.is_nan() || wide.is_infinite() { wide as f32 } else { trim(text).trim_start_matches('+').parse::<f32>().unwrap_or(wide as f32) };
+    let v = if wide.is_nan() || wide.is_infinite() { wide as f32 } else { trim(text).parse::<f32>().unwrap_or(wide as f32) };
     match has_digits(text) && (v.is_infinite() || v == 0.0) {
         true => Err(float_range(text, "real")),
         false => Ok(v),
@@ -262,7 +276,13 @@ pub fn parse_bytea(text: &str) -> Result<Vec<u8>, SqlError> {
 
 pub fn print_inet(i: &InetValue, cidr: bool, out: &mut String) {
     let full = if i.addr.is_ipv4() { 32 } else { 128 };
-    let _ = write!(out, "{}", i.addr);
+    match i.addr {
+        // Addresses that hold an IPv4 one show it.
+        IpAddr::V6(a) if a.segments()[..6] == [0; 6] && a.segments()[6] != 0 => {
+            let _ = write!(out, "::{}", Ipv4Addr::from(u128::from(a) as u32));
+        }
+        a => put(&a, out),
+    }
     if cidr || i.bits != full {
         let _ = write!(out, "/{}", i.bits);
     }
@@ -301,10 +321,15 @@ pub fn parse_inet(text: &str, cidr: bool) -> Result<InetValue, SqlError> {
             0..=127 => 8,
             128..=191 => 16,
             192..=223 => 24,
+            224..=239 if parts.len() == 1 => 4,
             224..=239 => 8,
             _ => 32,
         };
-        let bits = if short { (parts.len() as u8 * 8).max(class) } else { 32 };
+        let bits = match short {
+            true if class == 4 => 4,
+            true => (parts.len() as u8 * 8).max(class),
+            false => 32,
+        };
         (IpAddr::V4(Ipv4Addr::from(octets)), bits)
     };
     let full = if addr.is_ipv4() { 32 } else { 128 };

@@ -13,6 +13,7 @@
 use super::frame::{BadFrame, Message, Opening};
 use super::input::{Input, Received};
 use super::reply::Out;
+use super::values;
 use super::Options;
 use adapter::{Client, Response, RowStream, Session, Startup, TransactionStatus};
 use futures::FutureExt;
@@ -416,11 +417,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Sends all rows, as text. Returns how many.
     async fn stream_rows(&mut self, desc: &RelDesc, rows: &mut RowStream) -> Result<u64, Failure> {
-        let ctx = self.session.text_context();
+        let style = values::style(&self.session.text_context());
         let mut count = 0;
         while let Some(part) = self.next_part(&mut rows.receiver).await? {
             for row in &part {
-                self.out.row(row, desc, &[], &ctx)?;
+                self.out.row(row, desc, &[], &style)?;
                 if self.out.is_full() {
                     self.out.flush().await?;
                 }

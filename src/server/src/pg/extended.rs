@@ -122,12 +122,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
             return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{}\" already exists", bind.portal)));
         }
-        let ctx = self.session.text_context();
+        let style = values::style(&self.session.text_context());
         let mut params = Vec::with_capacity(given);
         for (i, (bytes, ty)) in bind.params.iter().zip(&prepared.params).enumerate() {
             params.push(match bytes {
                 None => Value::Null,
-                Some(bytes) if format_of(&bind.param_formats, i) == 0 => values::read_text(bytes, ty, &ctx)?,
+                Some(bytes) if format_of(&bind.param_formats, i) == 0 => values::read_text(bytes, ty, &style)?,
                 Some(bytes) => values::read_binary(bytes, ty, i + 1)?,
             });
         }
@@ -204,11 +204,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "portal cannot be run").into());
         };
         let limit = u64::try_from(row_count_max).ok().filter(|n| *n > 0).unwrap_or(u64::MAX);
-        let ctx = self.session.text_context();
+        let style = values::style(&self.session.text_context());
         let mut count = 0;
         loop {
             while let Some(row) = pending.pop_front() {
-                self.out.row(&row, desc, &portal.result_formats, &ctx)?;
+                self.out.row(&row, desc, &portal.result_formats, &style)?;
                 count += 1;
                 if self.out.is_full() {
                     self.out.flush().await?;

@@ -7,13 +7,13 @@
 use super::values;
 use adapter::{Notice, TransactionStatus};
 use bytes::{BufMut, BytesMut};
-use expr::EvalCtx;
 use pgwire::messages::data::{FieldDescription, NoData, ParameterDescription, RowDescription};
 use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete, PortalSuspended};
 use pgwire::messages::response::{self, CommandComplete, EmptyQueryResponse, ErrorResponse, NoticeResponse, ReadyForQuery};
 use pgwire::messages::startup::{Authentication, ParameterStatus};
 use pgwire::messages::Message;
 use repr::error::state;
+use repr::style::TextStyle;
 use repr::{RelDesc, SqlError, SqlType, Value};
 use std::io;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -28,11 +28,13 @@ pub struct Out<W> {
     buf: BytesMut,
     /// Where the CommandComplete begins that ends the buffer: it can still be taken back.
     last_complete: Option<usize>,
+    /// The text of one value, reused.
+    scratch: String,
 }
 
 impl<W: AsyncWrite + Unpin> Out<W> {
     pub fn new(to: W) -> Out<W> {
-        Out { to, buf: BytesMut::new(), last_complete: None }
+        Out { to, buf: BytesMut::new(), last_complete: None, scratch: String::new() }
     }
 
     /// Gives the stream back, for the change to TLS; everything must be flushed.
@@ -157,7 +159,7 @@ impl<W: AsyncWrite + Unpin> Out<W> {
     }
 
     /// One DataRow. Errors: a value that cannot be written, a row too large for the protocol; nothing is written then.
-    pub fn row(&mut self, row: &[Value], desc: &RelDesc, formats: &[i16], ctx: &EvalCtx) -> Result<(), SqlError> {
+    pub fn row(&mut self, row: &[Value], desc: &RelDesc, formats: &[i16], style: &TextStyle) -> Result<(), SqlError> {
         self.last_complete = None;
         let start = self.buf.len();
         self.buf.put_u8(b'D');
@@ -170,13 +172,14 @@ impl<W: AsyncWrite + Unpin> Out<W> {
             }
             let at = self.buf.len();
             self.buf.put_i32(0);
-            let written = match format_of(formats, i) {
-                0 => values::write_text(value, ty, ctx, &mut self.buf),
-                _ => values::write_binary(value, ty, &mut self.buf),
-            };
-            if let Err(e) = written {
-                self.buf.truncate(start);
-                return Err(e);
+            match format_of(formats, i) {
+                0 => values::write_text(value, ty, style, &mut self.scratch, &mut self.buf),
+                _ => {
+                    if let Err(e) = values::write_binary(value, ty, &mut self.buf) {
+                        self.buf.truncate(start);
+                        return Err(e);
+                    }
+                }
             }
             let len = (self.buf.len() - at - 4) as u32;
             self.buf[at..at + 4].copy_from_slice(&len.to_be_bytes());

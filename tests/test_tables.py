@@ -1,0 +1,249 @@
+"""Tables and transactions: what a writer may count on, alone and beside others."""
+
+import threading
+import time
+
+import psycopg
+import pytest
+
+
+@pytest.fixture
+def t(db, request):
+    name = "t_" + request.node.name.split("[")[0].removeprefix("test_")
+    db.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v int)")
+    return name
+
+
+def test_a_commit_is_seen_at_once_by_everyone(rd, db, t):
+    db.execute(f"CREATE MATERIALIZED VIEW {t}_sum AS SELECT count(*) AS n, sum(v) AS s FROM {t}")
+    with rd.connect() as other:
+        total = 0
+        for n in range(50):
+            db.execute(f"INSERT INTO {t} VALUES ({n}, {n})")
+            total += n
+            assert other.execute(f"SELECT n, s FROM {t}_sum").fetchone() == (n + 1, total)
+            assert other.execute(f"SELECT count(*) FROM {t}").fetchone() == (n + 1,)
+
+
+def test_a_transaction_sees_its_own_writes_and_nobody_else_does(rd, db, t):
+    db.execute(f"CREATE VIEW {t}_sum AS SELECT sum(v) AS s FROM {t}")
+    with rd.connect() as other:
+        db.execute("BEGIN")
+        db.execute(f"INSERT INTO {t} VALUES (1, 10), (2, 20)")
+        db.execute(f"UPDATE {t} SET v = v + 1 WHERE k = 1")
+        db.execute(f"DELETE FROM {t} WHERE k = 2")
+        assert db.execute(f"SELECT * FROM {t}").fetchall() == [(1, 11)]
+        assert db.execute(f"SELECT s FROM {t}_sum").fetchone() == (11,)
+        assert other.execute(f"SELECT count(*) FROM {t}").fetchone() == (0,)
+        db.execute("COMMIT")
+        assert other.execute(f"SELECT * FROM {t}").fetchall() == [(1, 11)]
+
+
+def test_rollback_leaves_nothing(db, t):
+    db.execute("BEGIN")
+    db.execute(f"INSERT INTO {t} VALUES (1, 1)")
+    db.execute("ROLLBACK")
+    assert db.execute(f"SELECT count(*) FROM {t}").fetchone() == (0,)
+
+
+def test_a_read_block_reads_at_one_time(rd, db, t):
+    with rd.connect() as other:
+        db.execute("BEGIN")
+        assert db.execute(f"SELECT count(*) FROM {t}").fetchone() == (0,)
+        other.execute(f"INSERT INTO {t} VALUES (1, 1)")
+        assert db.execute(f"SELECT count(*) FROM {t}").fetchone() == (0,)
+        db.execute("COMMIT")
+        assert db.execute(f"SELECT count(*) FROM {t}").fetchone() == (1,)
+
+
+def test_keys_are_unique(db, t):
+    db.execute(f"INSERT INTO {t} VALUES (1, 1)")
+    for statement in (f"INSERT INTO {t} VALUES (1, 2)", f"INSERT INTO {t} VALUES (5, 1), (5, 2)", f"INSERT INTO {t} SELECT 1, v FROM {t}"):
+        with pytest.raises(psycopg.errors.UniqueViolation) as e:
+            db.execute(statement)
+        assert "(k)=(" in (e.value.diag.message_detail or "")
+    db.execute(f"INSERT INTO {t} VALUES (2, 2)")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        db.execute(f"UPDATE {t} SET k = 1 WHERE k = 2")
+    db.execute(f"UPDATE {t} SET k = k + 1")  # each new key is another's old one
+    assert db.execute(f"SELECT k FROM {t} ORDER BY k").fetchall() == [(2,), (3,)]
+    db.execute("BEGIN")
+    db.execute(f"DELETE FROM {t} WHERE k = 2")
+    db.execute(f"INSERT INTO {t} VALUES (2, 9)")
+    db.execute("COMMIT")
+    with pytest.raises(psycopg.errors.NotNullViolation):
+        db.execute(f"INSERT INTO {t} VALUES (NULL, 1)")
+
+
+def test_of_equal_keys_at_once_one_wins(rd, t):
+    outcomes = []
+
+    def work(n):
+        with rd.connect() as c:
+            for k in range(40):
+                try:
+                    c.execute(f"INSERT INTO {t} VALUES ({k}, {n})")
+                    outcomes.append("ok")
+                except psycopg.errors.UniqueViolation:
+                    outcomes.append("dup")
+
+    run([lambda n=n: work(n) for n in range(4)])
+    assert outcomes.count("ok") == 40 and outcomes.count("dup") == 120
+    assert rd.sql(f"SELECT count(*), count(DISTINCT k) FROM {t}") == [(40, 40)]
+
+
+def test_no_increment_is_lost(rd, db, t):
+    db.execute(f"INSERT INTO {t} VALUES (1, 0)")
+
+    def work():
+        with rd.connect() as c:
+            for _ in range(25):
+                c.execute(f"UPDATE {t} SET v = v + 1 WHERE k = 1")
+
+    run([work] * 4)
+    assert db.execute(f"SELECT v FROM {t}").fetchone() == (100,)
+
+
+def test_a_block_that_read_what_another_wrote_gets_40001(rd, db, t):
+    db.execute(f"INSERT INTO {t} VALUES (1, 0), (2, 0)")
+    with rd.connect() as other:
+        db.execute("BEGIN")
+        v = db.execute(f"SELECT v FROM {t} WHERE k = 1").fetchone()[0]
+        other.execute(f"UPDATE {t} SET v = 5 WHERE k = 1")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            db.execute(f"UPDATE {t} SET v = {v + 1} WHERE k = 2")
+            db.execute("COMMIT")
+        db.execute("ROLLBACK")
+    assert db.execute(f"SELECT k, v FROM {t} ORDER BY k").fetchall() == [(1, 5), (2, 0)]
+
+
+def test_write_skew_does_not_happen(rd, db, t):
+    """Two on call; each may leave if the other stays: never both."""
+    for _ in range(15):
+        db.execute(f"DELETE FROM {t}")
+        db.execute(f"INSERT INTO {t} VALUES (1, 1), (2, 1)")
+
+        def leave(k):
+            with rd.connect() as c:
+                try:
+                    c.execute("BEGIN")
+                    if c.execute(f"SELECT sum(v) FROM {t}").fetchone()[0] > 1:
+                        c.execute(f"UPDATE {t} SET v = 0 WHERE k = {k}")
+                    c.execute("COMMIT")
+                except psycopg.errors.SerializationFailure:
+                    c.execute("ROLLBACK")
+
+        run([lambda: leave(1), lambda: leave(2)])
+        assert db.execute(f"SELECT sum(v) FROM {t}").fetchone()[0] >= 1
+
+
+def test_transfers_keep_the_total(rd, db, t):
+    """Money moves between accounts in blocks that retry; at no time does any reader see another total."""
+    import random
+
+    accounts, total = 10, 1000
+    db.execute(f"INSERT INTO {t} SELECT g, 100 FROM generate_series(1, {accounts}) g")
+    db.execute(f"CREATE MATERIALIZED VIEW {t}_total AS SELECT sum(v) AS total, count(*) AS n FROM {t}")
+    stop = threading.Event()
+    done = []
+
+    def move(seed):
+        rng = random.Random(seed)
+        with rd.connect() as c:
+            while not stop.is_set():
+                a, b = rng.sample(range(1, accounts + 1), 2)
+                try:
+                    c.execute("BEGIN")
+                    have = c.execute(f"SELECT v FROM {t} WHERE k = {a}").fetchone()[0]
+                    amount = rng.randint(0, max(have, 0))
+                    c.execute(f"UPDATE {t} SET v = v - {amount} WHERE k = {a}")
+                    c.execute(f"UPDATE {t} SET v = v + {amount} WHERE k = {b}")
+                    c.execute("COMMIT")
+                    done.append(1)
+                except psycopg.errors.SerializationFailure:
+                    c.execute("ROLLBACK")
+
+    def watch():
+        with rd.connect() as c:
+            while not stop.is_set():
+                assert c.execute(f"SELECT total, n FROM {t}_total").fetchall() == [(total, accounts)]
+                assert c.execute(f"SELECT sum(v), min(v) >= 0 FROM {t}").fetchall() == [(total, True)]
+
+    threading.Timer(6, stop.set).start()
+    run([lambda s=s: move(s) for s in range(3)] + [watch, watch])
+    assert len(done) > 30, len(done)
+
+
+def test_constraints(db):
+    db.execute("CREATE TABLE con (a int NOT NULL, b int DEFAULT 7, c numeric(4,1), d varchar(3), e int CHECK (e > 0))")
+    db.execute("INSERT INTO con (a, c, d) VALUES (1, 1.26, 'abc')")
+    assert db.execute("SELECT * FROM con").fetchall()[0][1] == 7
+    for values, state in (("(NULL)", "23502"), ("(1, 2, 99999)", "22003"), ("(1, 2, 3, 'abcd')", "22001"), ("('x')", "22P02"), ("(1, 2, 3, 'a', 0)", "23514")):
+        with pytest.raises(psycopg.Error) as e:
+            db.execute(f"INSERT INTO con VALUES {values}")
+        assert e.value.sqlstate == state, values
+
+
+def test_large_inserts(rd, db):
+    db.execute("CREATE TABLE big (a int, b text)")
+    db.execute("CREATE MATERIALIZED VIEW big_n AS SELECT a % 10 AS k, count(*) AS n FROM big GROUP BY 1")
+    db.execute("INSERT INTO big SELECT g, 'row ' || g FROM generate_series(1, 200000) g")
+    assert db.execute("SELECT sum(n), count(*) FROM big_n").fetchone() == (200000, 10)
+    db.execute("DELETE FROM big WHERE a % 2 = 0")
+    assert db.execute("SELECT sum(n), count(*) FROM big_n").fetchone() == (100000, 5)
+    db.execute("UPDATE big SET a = a + 1")
+    assert db.execute("SELECT k, n FROM big_n ORDER BY k").fetchall() == [(k, 20000) for k in (0, 2, 4, 6, 8)]
+
+
+def test_views_on_views_on_views(db):
+    db.execute("CREATE TABLE base (k int, v int)")
+    db.execute("CREATE MATERIALIZED VIEW l1 AS SELECT k, sum(v) AS s FROM base GROUP BY k")
+    db.execute("CREATE VIEW l2 AS SELECT s, count(*) AS n FROM l1 GROUP BY s")
+    db.execute("CREATE MATERIALIZED VIEW l3 AS SELECT max(s) AS m, sum(n) AS n FROM l2")
+    db.execute("INSERT INTO base VALUES (1, 1), (1, 2), (2, 3), (3, 4)")
+    assert db.execute("SELECT * FROM l3").fetchall() == [(4, 3)]
+    db.execute("DELETE FROM base WHERE k = 3")
+    assert db.execute("SELECT * FROM l3").fetchall() == [(3, 2)]
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist):
+        db.execute("DROP TABLE base")
+    db.execute("DROP TABLE base CASCADE")
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        db.execute("SELECT * FROM l3")
+
+
+def test_an_error_in_a_view_hurts_while_it_stands(db):
+    db.execute("CREATE TABLE ratios (a int, b int)")
+    db.execute("CREATE MATERIALIZED VIEW ratio AS SELECT a / b AS q FROM ratios")
+    db.execute("INSERT INTO ratios VALUES (6, 2), (1, 0)")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        db.execute("SELECT * FROM ratio")
+    db.execute("DELETE FROM ratios WHERE b = 0")
+    assert db.execute("SELECT * FROM ratio").fetchall() == [(3,)]
+
+
+def test_temporal_filter(db):
+    db.execute("CREATE TABLE live (id int, until timestamptz)")
+    db.execute("CREATE MATERIALIZED VIEW live_now AS SELECT id FROM live WHERE now() < until")
+    db.execute("INSERT INTO live VALUES (1, now() + interval '2 seconds'), (2, now() + interval '1 hour'), (3, now() - interval '1 hour')")
+    assert db.execute("SELECT id FROM live_now ORDER BY id").fetchall() == [(1,), (2,)]
+    time.sleep(2.5)
+    assert db.execute("SELECT id FROM live_now ORDER BY id").fetchall() == [(2,)]
+
+
+def run(jobs):
+    """All at once; the first failure is raised."""
+    failures = []
+
+    def guarded(job):
+        try:
+            job()
+        except BaseException as e:  # noqa: BLE001
+            failures.append(e)
+
+    threads = [threading.Thread(target=guarded, args=(j,)) for j in jobs]
+    for th in threads:
+        th.start()
+    for th in threads:
+        th.join(120)
+    if failures:
+        raise failures[0]
