@@ -204,6 +204,21 @@ pub fn start(source: StartSource) -> Box<dyn SourceHandle> {
     crate::source::start(source)
 }
 
+/// Checks a source's definition without connecting: columns that its format or generator cannot bring, an envelope
+/// without a key, options. What this accepts, [`start`] does not fail on.
+/// Errors: 42P16, 42P17, 0A000, 22023.
+pub fn validate(spec: &SourceSpec) -> Result<(), SqlError> {
+    match &spec.connector {
+        Connector::Kafka { .. } => crate::source::kafka::pipelines(spec).map(|_| ()),
+        Connector::File { .. } => crate::source::file::pipelines(spec).map(|_| ()),
+        Connector::Generator { kind, options, .. } => {
+            crate::source::generator::inspect(*kind, options)?;
+            crate::source::generator::outputs(spec, *kind).map(|_| ())
+        }
+        Connector::Postgres { .. } => Ok(()),
+    }
+}
+
 /// Connects and checks what CREATE SOURCE and VALIDATE CONNECTION check: reachable, topic (unless its name is empty) or
 /// publication exists, files readable, options known. For Postgres returns the upstream tables with their columns and
 /// keys, for generators their tables; nothing for the others.

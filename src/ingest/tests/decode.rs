@@ -165,6 +165,31 @@ fn metadata_columns() {
     assert_eq!(shown.join("|"), r#"vv|kk|3|9|t1000|[{"key":"x","value":"1"},{"key":"y","value":null}]|1"#);
 }
 
+#[test]
+fn definitions_are_validated() {
+    let code = |connector: Connector, o: OutputSpec| validate(&common::spec(connector, vec![o])).map_err(|e| e.code.as_str().to_string());
+    let file = |format: Format| Connector::File { path: "x".into(), tail: false, format };
+    let kafka = |envelope: Envelope| Connector::Kafka {
+        properties: vec![],
+        topic: "t".into(),
+        start: KafkaStart::Earliest,
+        key_format: None,
+        value_format: Format::Json,
+        envelope,
+    };
+    let two = || relation(&[("a", Text.nullable()), ("b", Text.nullable())], &[]);
+    assert_eq!(code(file(Format::Json), two()), Ok(()));
+    assert_eq!(code(file(Format::Text), two()), Err("42P16".into()));
+    assert_eq!(code(file(Format::Bytes), two()), Err("0A000".into()));
+    assert_eq!(code(file(Format::Csv { delimiter: b',', header: false, columns: 1 }), two()), Err("42P16".into()));
+    assert_eq!(code(file(Format::Text), output(OUTPUT, "", &[("k", Text.nullable(), ColumnSource::Key(String::new()))], &[])), Err("42P16".into()));
+    assert_eq!(code(kafka(Envelope::Upsert), two()), Err("42P17".into()));
+    let counter = Connector::Generator { kind: Generator::Counter, tick_interval_ms: 1, options: vec![] };
+    assert_eq!(code(counter.clone(), relation(&[("counter", Int8.not_null())], &[])), Ok(()));
+    assert_eq!(code(counter.clone(), relation(&[("counter", Int4.not_null())], &[])), Err("42804".into()));
+    assert_eq!(code(counter, two()), Err("42703".into()));
+}
+
 proptest! {
     /// The scanner takes exactly the JSON that serde_json takes.
     #[test]

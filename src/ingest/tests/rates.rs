@@ -12,7 +12,15 @@ use std::time::Instant;
 const RECORDS: usize = 500_000;
 
 fn rate(name: &str, output: &OutputSpec, format: Format, envelope: Envelope, record: impl Fn(usize) -> (String, String)) {
-    let spec = PipelineSpec { output, errors: ERRORS, relation: "s".into(), on_error: OnError::Quarantine, key_format: None, value_format: &format, envelope: &envelope };
+    let spec = PipelineSpec {
+        output,
+        errors: ERRORS,
+        relation: "s".into(),
+        on_error: OnError::Quarantine,
+        key_format: None,
+        value_format: &format,
+        envelope: &envelope,
+    };
     let mut p = Pipeline::new(spec).unwrap();
     let records: Vec<(String, String)> = (0..RECORDS).map(record).collect();
     let bytes: usize = records.iter().map(|r| r.1.len()).sum();
@@ -32,9 +40,11 @@ fn rate(name: &str, output: &OutputSpec, format: Format, envelope: Envelope, rec
 #[test]
 #[ignore = "prints rates"]
 fn rates() {
-    let bids = [("auction", Int8.not_null()), ("bidder", Int8.not_null()), ("price", Int8.not_null()), ("channel", Text.nullable()), ("at", Timestamp.not_null())];
+    let bids =
+        [("auction", Int8.not_null()), ("bidder", Int8.not_null()), ("price", Int8.not_null()), ("channel", Text.nullable()), ("at", Timestamp.not_null())];
     let json = |i: usize| {
-        let v = format!("{{\"auction\":{},\"bidder\":{},\"price\":{},\"channel\":\"Google\",\"at\":\"2024-01-01 00:00:{:02}.123\"}}", i % 1000, i, i * 7, i % 60);
+        let v =
+            format!("{{\"auction\":{},\"bidder\":{},\"price\":{},\"channel\":\"Google\",\"at\":\"2024-01-01 00:00:{:02}.123\"}}", i % 1000, i, i * 7, i % 60);
         ((i % 100_000).to_string(), v)
     };
     rate("json, five columns", &relation(&bids, &[]), Format::Json, Envelope::None, json);
@@ -50,6 +60,9 @@ fn rates() {
     rate("upsert, 100,000 keys", &relation(&keyed, &[0]), Format::Json, Envelope::Upsert, json);
     rate("debezium, 100,000 keys", &relation(&keyed, &[0]), Format::Json, Envelope::Debezium, |i| {
         let id = i % 100_000;
-        (format!("{{\"id\":{id}}}"), format!("{{\"before\":null,\"after\":{{\"id\":{id},\"auction\":{i},\"price\":7,\"channel\":\"x\"}},\"op\":\"u\",\"ts_ms\":1}}"))
+        (
+            format!("{{\"id\":{id}}}"),
+            format!("{{\"before\":null,\"after\":{{\"id\":{id},\"auction\":{i},\"price\":7,\"channel\":\"x\"}},\"op\":\"u\",\"ts_ms\":1}}"),
+        )
     });
 }

@@ -15,7 +15,7 @@ pub mod upsert;
 
 use crate::decode::{Decoder, Rows};
 use crate::record::Record;
-use crate::spec::{errors_desc, ColumnSource, Envelope, Format, OnError, OutputSpec, StateReader};
+use crate::spec::{errors_desc, ColumnSource, Envelope, Format, OnError, OutputSpec, SourceSpec, StateReader};
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Value};
 use upsert::Upsert;
@@ -87,6 +87,18 @@ impl Pipeline {
             kind,
             error_count: 0,
         })
+    }
+
+    /// A pipeline for each output of a source.
+    /// Errors: as [`Pipeline::new`].
+    pub fn of_source(spec: &SourceSpec, key_format: Option<&Format>, value_format: &Format, envelope: &Envelope) -> Result<Vec<Pipeline>, SqlError> {
+        spec.outputs
+            .iter()
+            .map(|output| {
+                let relation = if spec.outputs.len() > 1 { output.reference.clone() } else { spec.name.clone() };
+                Pipeline::new(PipelineSpec { output, errors: spec.errors, relation, on_error: spec.on_error, key_format, value_format, envelope })
+            })
+            .collect()
     }
 
     /// Reads back the rows that are durable, for envelopes that need them.

@@ -12,7 +12,7 @@
 use super::follow::{find, find_inode, inode_of, Followed, Mark, RECORD_BYTES_MAX};
 use super::{End, Feed};
 use crate::decode::csv;
-use crate::envelope::{Pipeline, PipelineSpec};
+use crate::envelope::Pipeline;
 use crate::record::Record;
 use crate::spec::*;
 use repr::error::state;
@@ -54,10 +54,29 @@ pub fn inspect(path: &str, tail: bool, format: &Format) -> Result<(), SqlError> 
     for f in &files {
         std::fs::File::open(f).map_err(|e| SqlError::new(state::IO_ERROR, format!("could not open file \"{}\": {e}", f.display())))?;
     }
-    if *format == Format::Bytes {
-        return Err(SqlError::unsupported("FORMAT BYTES of a FILE source", "use FORMAT TEXT: a record is a line"));
+    refuse_bytes(format)
+}
+
+fn refuse_bytes(format: &Format) -> Result<(), SqlError> {
+    match format {
+        Format::Bytes => Err(SqlError::unsupported("FORMAT BYTES of a FILE source", "use FORMAT TEXT: a record is a line")),
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// A pipeline for each output.
+/// Errors: columns that the format or a file cannot bring.
+pub(crate) fn pipelines(spec: &SourceSpec) -> Result<Vec<Pipeline>, SqlError> {
+    let Connector::File { format, .. } = &spec.connector else {
+        return Err(SqlError::internal("not a file source"));
+    };
+    refuse_bytes(format)?;
+    let of_broker = |c: &ColumnSource| !matches!(c, ColumnSource::Value(_) | ColumnSource::Offset | ColumnSource::Path);
+    if spec.outputs.iter().flat_map(|o| &o.columns).any(of_broker) {
+        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, "a line of a file has no key, partition, timestamp or headers")
+            .with_hint("INCLUDE OFFSET and PATH are there"));
+    }
+    Pipeline::of_source(spec, None, format, &Envelope::None)
 }
 
 pub(super) fn run(source: &StartSource, feed: &mut Feed) -> End {
@@ -84,21 +103,7 @@ impl<'a> Reader<'a> {
         let Connector::File { path, tail, format } = &source.spec.connector else {
             return Err(End::Failed("internal error: not a file source".into()));
         };
-        let failed = |e: SqlError| End::Failed(e.message);
-        let mut pipelines = Vec::new();
-        for output in &source.spec.outputs {
-            let relation = if source.spec.outputs.len() > 1 { output.reference.clone() } else { source.spec.name.clone() };
-            let spec = PipelineSpec {
-                output,
-                errors: source.spec.errors,
-                relation,
-                on_error: source.spec.on_error,
-                key_format: None,
-                value_format: format,
-                envelope: &Envelope::None,
-            };
-            pipelines.push(Pipeline::new(spec).map_err(failed)?);
-        }
+        let pipelines = pipelines(&source.spec).map_err(|e| End::Failed(e.message))?;
         let position: Option<Position> = match &source.resume {
             Some(p) => Some(serde_json::from_str(p).map_err(|e| End::Failed(format!("the durable position cannot be read: {e}")))?),
             None => None,

@@ -173,7 +173,7 @@ impl Load {
                     (3, 0) => vec![plus(vec![int(auction + 1), int(r % USERS + 1), Value::text(pick(ITEMS, r >> 20)), time(at(tick) + AUCTION_MS)])],
                     (4, 1..) => {
                         let id = auction * (AUCTION_TICKS - 1) + bid;
-                        let amount = Value::Int4((r >> 32) as i32 & 0x7f | 1);
+                        let amount = Value::Int4(((r >> 32) as i32 & 0x7f) | 1);
                         vec![plus(vec![int(id), int(r % USERS + 1), int(auction + 1), amount, time(at(tick))])]
                     }
                     _ => Vec::new(),
@@ -220,7 +220,7 @@ impl Load {
 }
 
 /// An output with its place in [`tables`].
-struct Out {
+pub(crate) struct Out {
     id: GlobalId,
     table: usize,
     types: Vec<repr::ColType>,
@@ -243,7 +243,7 @@ fn run_inner(source: &StartSource, feed: &mut Feed) -> Result<End, End> {
         return Err(End::Failed("internal error: not a generator".into()));
     };
     let (load, seed) = load(*kind, options).map_err(|e| End::Failed(e.message))?;
-    let outs = outputs(&source.spec, *kind).map_err(End::Failed)?;
+    let outs = outputs(&source.spec, *kind).map_err(|e| End::Failed(e.message))?;
     let step = (*tick_interval_ms).max(1);
     let resume = match &source.resume {
         Some(p) => Some(serde_json::from_str::<Position>(p).map_err(|e| End::Failed(format!("the durable position cannot be read: {e}")))?),
@@ -298,38 +298,29 @@ fn run_inner(source: &StartSource, feed: &mut Feed) -> Result<End, End> {
     }
 }
 
-fn outputs(spec: &SourceSpec, kind: Generator) -> Result<Vec<Out>, String> {
+/// The outputs with their generator tables.
+/// Errors: 42P01 for a table that there is not, 42703 for a column, 42804 for a column of another type.
+pub(crate) fn outputs(spec: &SourceSpec, kind: Generator) -> Result<Vec<Out>, SqlError> {
     let tables = tables(kind);
-    spec.outputs
-        .iter()
-        .map(|o| {
-            let name = o.reference.rsplit('.').next().unwrap_or_default();
-            let table = match name {
-                "" => 0,
-                n => tables.iter().position(|t| t.name == n).ok_or_else(|| format!("the load generator has no table \"{}\"", o.reference))?,
-            };
-            let t = &tables[table];
-            let columns = o
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(i, c)| {
-                    let name = if let ColumnSource::Value(n) = c { n.as_str() } else { "" };
-                    let at = t
-                        .desc
-                        .names
-                        .iter()
-                        .position(|n| n == name)
-                        .ok_or_else(|| format!("table \"{}\" of the load generator has no column \"{name}\"", t.name))?;
-                    if repr::column::physical(&o.desc.types[i].ty) != repr::column::physical(&t.desc.types[at].ty) {
-                        return Err(format!("column \"{name}\" of the load generator is of type {}", t.desc.types[at].ty));
-                    }
-                    Ok(at)
-                })
-                .collect::<Result<_, String>>()?;
-            Ok(Out { id: o.id, table, types: o.desc.types.clone(), columns, snapshot_done: o.snapshot_done })
-        })
-        .collect()
+    let out = |o: &OutputSpec| {
+        let name = o.reference.rsplit('.').next().unwrap_or_default();
+        let missing = || SqlError::new(state::UNDEFINED_TABLE, format!("the load generator has no table \"{}\"", o.reference));
+        let table = if name.is_empty() { 0 } else { tables.iter().position(|t| t.name == name).ok_or_else(missing)? };
+        let t = &tables[table];
+        let column = |(i, c): (usize, &ColumnSource)| {
+            let name = if let ColumnSource::Value(n) = c { n.as_str() } else { "" };
+            let missing = || SqlError::new(state::UNDEFINED_COLUMN, format!("table \"{}\" of the load generator has no column \"{name}\"", t.name));
+            let at = t.desc.names.iter().position(|n| n == name).ok_or_else(missing)?;
+            let (here, there) = (&o.desc.types[i].ty, &t.desc.types[at].ty);
+            if repr::column::physical(here) != repr::column::physical(there) {
+                return Err(SqlError::new(state::DATATYPE_MISMATCH, format!("column \"{name}\" of the load generator is of type {there}")));
+            }
+            Ok(at)
+        };
+        let columns = o.columns.iter().enumerate().map(column).collect::<Result<_, SqlError>>()?;
+        Ok(Out { id: o.id, table, types: o.desc.types.clone(), columns, snapshot_done: o.snapshot_done })
+    };
+    spec.outputs.iter().map(out).collect()
 }
 
 /// Rows of each output that wait to be handed over.

@@ -12,7 +12,7 @@
 //! Not here: decoding (`decode`), what messages mean (`envelope`).
 
 use super::{End, Feed, Stats};
-use crate::envelope::{Pipeline, PipelineSpec};
+use crate::envelope::Pipeline;
 use crate::record::Record;
 use crate::spec::*;
 use parking_lot::Mutex;
@@ -190,6 +190,18 @@ pub fn inspect(properties: &[(String, String)], topic: &str) -> Result<(), SqlEr
     }
 }
 
+/// A pipeline for each output.
+/// Errors: columns that the format cannot bring, an envelope without a key.
+pub(crate) fn pipelines(spec: &SourceSpec) -> Result<Vec<Pipeline>, SqlError> {
+    let Connector::Kafka { key_format, value_format, envelope, .. } = &spec.connector else {
+        return Err(SqlError::internal("not a Kafka source"));
+    };
+    if matches!(value_format, Format::Csv { header: true, .. }) || matches!(key_format, Some(Format::Csv { header: true, .. })) {
+        return Err(SqlError::unsupported("CSV WITH HEADER of a Kafka source", "a message has no header: write CSV WITH n COLUMNS"));
+    }
+    Pipeline::of_source(spec, key_format.as_ref(), value_format, envelope)
+}
+
 pub(super) fn run(source: &StartSource, feed: &mut Feed) -> End {
     let mut reader = match Reader::new(source, feed.stats.clone()) {
         Ok(r) => r,
@@ -247,26 +259,10 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(source: &'a StartSource, stats: Arc<Stats>) -> Result<Reader<'a>, String> {
-        let Connector::Kafka { properties, topic, start, key_format, value_format, envelope } = &source.spec.connector else {
+        let Connector::Kafka { properties, topic, start, .. } = &source.spec.connector else {
             return Err("internal error: not a Kafka source".into());
         };
-        let mut pipelines = Vec::new();
-        for output in &source.spec.outputs {
-            let relation = if source.spec.outputs.len() > 1 { output.reference.clone() } else { source.spec.name.clone() };
-            let spec = PipelineSpec {
-                output,
-                errors: source.spec.errors,
-                relation,
-                on_error: source.spec.on_error,
-                key_format: key_format.as_ref(),
-                value_format,
-                envelope,
-            };
-            pipelines.push(Pipeline::new(spec).map_err(|e| e.message)?);
-        }
-        if matches!(value_format, Format::Csv { header: true, .. }) {
-            return Err("CSV WITH HEADER is for files: a message has no header".into());
-        }
+        let pipelines = pipelines(&source.spec).map_err(|e| e.message)?;
         let position: Option<Position> = match &source.resume {
             Some(p) => Some(serde_json::from_str(p).map_err(|e| format!("the durable position cannot be read: {e}"))?),
             None => None,
