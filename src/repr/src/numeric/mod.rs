@@ -1,11 +1,17 @@
 //! Exact decimal numbers: Postgres's `numeric`, any precision, with the display scale kept a value.
 
+/// Sums, products, quotients, comparison, integer functions.
+mod arith;
 /// Text in and out, modifiers, casts.
 mod text;
+/// Roots, powers, logarithms, exponentials.
+mod transcendental;
 
 use num_bigint::{BigInt, Sign};
 use num_traits::ToPrimitive;
 use serde::{Deserialize, Serialize};
+
+pub use text::typmod_parts;
 
 /// A `numeric`: `unscaled * 10^-scale`, or one of the special values. The scale is what is displayed: 1.0 is not identical to 1.00.
 ///

@@ -123,7 +123,8 @@ pub fn print_f64(v: f64, extra_digits: i32, out: &mut String) {
         return;
     }
     match extra_digits {
-        1.. => shortest(&format!("{v:e}"), 15, out),
+        1.. if (9e15..1e40).contains(&v.abs()) => shortest(&inside(v), 15, out),
+        1.. => shortest(&even(format!("{v:e}"), 16, |n| format!("{v:.n$e}"), |s| s.parse() == Ok(v)), 15, out),
         n => general(v, (15 + n).max(1) as usize, out),
     }
 }
@@ -134,9 +135,56 @@ pub fn print_f32(v: f32, extra_digits: i32, out: &mut String) {
         return;
     }
     match extra_digits {
-        1.. => shortest(&format!("{v:e}"), 6, out),
+        1.. if (1.6e7..1e20).contains(&v.abs()) => shortest(&inside_f32(v), 6, out),
+        1.. => shortest(&even(format!("{v:e}"), 7, |n| format!("{v:.n$e}"), |s| s.parse() == Ok(v)), 6, out),
         n => general(v.into(), (6 + n).max(1) as usize, out),
     }
+}
+
+/// Of two shortest forms that are equally near, the one with an even last digit. Only among those of many digits is there such a pair.
+fn even(shortest: String, many: usize, at: impl Fn(usize) -> String, reads_back: impl Fn(&str) -> bool) -> String {
+    let digits = shortest.bytes().take_while(|b| *b != b'e').filter(u8::is_ascii_digit).count();
+    if digits < many {
+        return shortest;
+    }
+    let s = at(digits - 1);
+    match reads_back(&s) {
+        true => s,
+        false => shortest,
+    }
+}
+
+/// The shortest digits strictly inside the interval that reads back as `v`: Postgres does not take its ends, even where rounding to even
+/// would let it. Only among large numbers do ends have few digits.
+fn inside(v: f64) -> String {
+    let shortest = format!("{v:e}");
+    // Neighbours' middles in units of half the spacing.
+    let (bits, exponent) = (v.to_bits() & ((1 << 52) - 1) | 1 << 52, (v.to_bits() >> 52 & 0x7ff) as i32 - 1075);
+    let end = |digits: &str| is_middle(digits, bits, exponent);
+    if !end(&shortest) {
+        return shortest;
+    }
+    (0..17).map(|n| format!("{v:.n$e}")).find(|s| s.parse() == Ok(v) && !end(s)).unwrap_or(shortest)
+}
+
+fn inside_f32(v: f32) -> String {
+    let shortest = format!("{v:e}");
+    let (bits, exponent) = (u64::from(v.to_bits() & ((1 << 23) - 1) | 1 << 23), (v.to_bits() >> 23 & 0xff) as i32 - 150);
+    let end = |digits: &str| is_middle(digits, bits, exponent);
+    if !end(&shortest) {
+        return shortest;
+    }
+    (0..9).map(|n| format!("{v:.n$e}")).find(|s| s.parse() == Ok(v) && !end(s)).unwrap_or(shortest)
+}
+
+/// Whether `d.ddde±x` is `(bits ± 1/2) * 2^exponent`, for a positive exponent.
+fn is_middle(scientific: &str, bits: u64, exponent: i32) -> bool {
+    let (mantissa, e) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let (Ok(d), Ok(e)) = (digits.parse::<u64>(), e.parse::<i32>()) else { return false };
+    let (Ok(power), Ok(half)) = (u32::try_from(e + 1 - digits.len() as i32), u32::try_from(exponent - 1)) else { return false };
+    let value = num_bigint::BigUint::from(d) * num_bigint::BigUint::from(10u32).pow(power);
+    [bits * 2 - 1, bits * 2 + 1].iter().any(|m| value == num_bigint::BigUint::from(*m) << half)
 }
 
 fn special(v: f64, out: &mut String) -> bool {
