@@ -139,7 +139,7 @@ impl Chain {
 
     /// Whether no predicate depends on the time.
     pub fn is_timeless(&self) -> bool {
-        self.predicates.iter().all(|(_, p)| p.is_immutable())
+        !self.predicates.iter().any(|(_, p)| crate::temporal::reads_time(p))
     }
 
     /// Removes and returns the predicates over input columns alone that cannot fail and satisfy `take`.
@@ -147,7 +147,7 @@ impl Chain {
         let n = self.input_arity;
         let (taken, kept) = std::mem::take(&mut self.predicates).into_iter().partition(|(_, p)| {
             let s = p.support();
-            !p.can_fail() && p.is_immutable() && s.iter().all(|c| *c < n) && take(&s)
+            !p.can_fail() && !crate::temporal::reads_time(p) && s.iter().all(|c| *c < n) && take(&s)
         });
         self.predicates = kept;
         taken.into_iter().map(|(_, p): (usize, Scalar)| p).collect()

@@ -16,7 +16,7 @@ const KEYS_MAX: usize = 8; // more keys than this help nobody and make joins of 
 pub fn unique_keys(mir: &Mir, locals: &LocalKeys) -> Vec<Vec<usize>> {
     let keys = match mir {
         Mir::Constant { rows, .. } => match rows {
-            Ok(rows) if rows.iter().map(|r| r.1.abs()).sum::<i64>() <= 1 => vec![vec![]],
+            Ok(rows) if rows.iter().all(|r| r.1 > 0) && rows.iter().map(|r| r.1).sum::<i64>() <= 1 => vec![vec![]],
             _ => vec![],
         },
         Mir::Get { id, keys, .. } => {

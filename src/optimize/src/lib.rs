@@ -21,6 +21,8 @@ pub mod monotonic;
 /// MIR to LIR: fused nodes, join order, reduce kinds, imports.
 pub mod physical;
 
+/// Conditions on the time.
+pub mod temporal;
 /// MIR to MIR.
 mod transform;
 

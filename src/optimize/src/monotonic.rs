@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub fn is_monotonic(mir: &Mir, append_only: &dyn Fn(GlobalId) -> bool, locals: &BTreeSet<LocalId>) -> bool {
     let go = |m: &Mir| is_monotonic(m, append_only, locals);
     // A predicate over the time lets rows expire.
-    let timeless = |s: &[Scalar]| s.iter().all(Scalar::is_immutable);
+    let timeless = |s: &[Scalar]| !s.iter().any(crate::temporal::reads_time);
     match mir {
         Mir::Constant { rows, .. } => rows.as_ref().is_ok_and(|rows| rows.iter().all(|r| r.1 > 0)),
         Mir::Get { id: Id::Global(id), .. } => append_only(*id),

@@ -4,7 +4,7 @@ mod support;
 
 use optimize::{optimize, OptimizeCtx};
 use support::random::{tables, Queries, Rng, Scope};
-use support::{consolidate, ctx, hir_eval, mir_eval};
+use support::{consolidate, ctx, hir_eval, lir_eval, mir_eval};
 
 fn text(mir: &plan::Mir) -> String {
     let names = optimize::explain::Names { relation: &|g| format!("{g}"), columns: &|_| ["a", "b", "c"].map(String::from).to_vec() };
@@ -24,6 +24,9 @@ fn check(seed: u64) -> Result<bool, String> {
     let ctx = ctx();
     let octx = OptimizeCtx { one_off: true, ctx: &ctx, append_only: &|_| false, names: &|g| format!("{g}"), disable: false };
     let optimized = optimize(lowered.clone(), &octx).map_err(|e| format!("seed {seed}: {e}"))?;
+    if std::env::var("SHOW").is_ok() {
+        println!("{}\n=>\n{}", text(&lowered), text(&optimized));
+    }
     let then = mir_eval::eval(&optimized, &tables);
     let Ok(expected) = expected else {
         return Ok(false);
@@ -36,6 +39,22 @@ fn check(seed: u64) -> Result<bool, String> {
         Err(e) if unreached(&e) => return Ok(false),
         Ok(got) => return Err(format!("seed {seed}: lowered differs\n{}\n{tables:?}\nexpected {expected:?}\ngot {got:?}", text(&lowered))),
         Err(e) => return Err(format!("seed {seed}: lowered fails with {e}\n{}", text(&lowered))),
+    }
+    let key = |c: usize| vec![expr::Scalar::Column(c)];
+    let indexes = |g: repr::GlobalId| match g.0 {
+        2 => vec![(repr::GlobalId(20), key(1)), (repr::GlobalId(21), vec![expr::Scalar::Column(2), expr::Scalar::Column(0)])],
+        3 => vec![(repr::GlobalId(30), key(0))],
+        _ => vec![],
+    };
+    let lir = optimize::plan_dataflow(&optimized, &octx, &indexes).map_err(|e| format!("seed {seed}: {e}"))?.lir;
+    match lir_eval::eval(&lir, &tables) {
+        Ok(rows) if rows == expected => {}
+        Err(_) if then.is_err() => {}
+        other => {
+            let names = optimize::explain::Names { relation: &|g| format!("{g}"), columns: &|_| vec![] };
+            let physical = optimize::explain::explain_lir(&lir, &[], &names);
+            return Err(format!("seed {seed}: physical differs\n{}\n=>\n{physical}\n{tables:?}\nexpected {expected:?}\ngot {other:?}", text(&optimized)));
+        }
     }
     match then {
         Ok(then) if then == expected => Ok(true),

@@ -5,7 +5,7 @@
 //! differently (numeric 1.0 and 1.00), so one may stand for the other in output only if the type says so.
 
 use expr::{FuncDef, Scalar};
-use repr::{ColType, SqlError, SqlType};
+use repr::{ColType, SqlError, SqlType, Value};
 
 /// pg_proc names of the `=` operators of btree classes whose two sides have one type.
 const EQUALITY: &[&str] = &[
@@ -52,6 +52,21 @@ pub fn equality_sides<'a>(predicate: &'a Scalar, types: &[ColType]) -> Option<(&
     match predicate {
         Scalar::Call { func, args, .. } if args.len() == 2 && is_equality(func) && same_keys(&args[0].typ(types).ty, &args[1].typ(types).ty) => {
             Some((&args[0], &args[1]))
+        }
+        _ => None,
+    }
+}
+
+/// The two sides of a predicate that may be a join class, and whether NULLs match in it: `a = b`, `a IS NOT DISTINCT FROM b`.
+pub fn class_sides<'a>(predicate: &'a Scalar, types: &[ColType]) -> Option<(&'a Scalar, &'a Scalar, bool)> {
+    if let Some((a, b)) = equality_sides(predicate, types) {
+        return Some((a, b, false));
+    }
+    let Scalar::Call { func, args, .. } = predicate else { return None };
+    match &args[..] {
+        [Scalar::Literal(Value::UInt4(op), _), a, b] if func.name.starts_with("is_not_distinct") => {
+            let by_keys = expr::func::by_oid(*op).is_some_and(is_equality) && same_keys(&a.typ(types).ty, &b.typ(types).ty);
+            by_keys.then_some((a, b, true))
         }
         _ => None,
     }

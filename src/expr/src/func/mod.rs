@@ -37,6 +37,7 @@
 //! | `single_row_guard` | `(count int8)` | true, or 21000 if `count` > 1: "more than one row returned by a subquery used as an expression" |
 //! | `limit_guard`, `offset_guard` | `(n int8)` | `n`, or 2201W / 2201X if it is negative |
 //! | `current_date`, `current_time`, `current_timestamp`, `localtime`, `localtimestamp` | `()` or `(precision int4 literal)` | |
+//! | `millis_at_or_after`, `millis_after` | `(timestamptz)` | the first millisecond since 1970 not before, resp. after it; `int8_after (int8)`: the next number |
 //! | `record_is_null`, `record_is_not_null` | `(record)` | `IS NULL` / `IS NOT NULL` on a row value: all fields are, resp. none is |
 
 use crate::catalog;
@@ -68,6 +69,8 @@ pub mod like;
 pub mod regex;
 /// Functions over the session and the catalog.
 pub mod system;
+/// Times in the engine's milliseconds.
+pub mod temporal;
 /// Text functions.
 pub mod text;
 
@@ -177,7 +180,7 @@ const TABLES: &[&[Entry]] = &[
 ];
 
 /// The files' tables of our own entries.
-const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL, cast::INTERNAL];
+const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL, cast::INTERNAL, temporal::INTERNAL];
 
 /// The function with this pg_proc OID, if it is implemented.
 pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {

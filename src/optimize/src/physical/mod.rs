@@ -14,6 +14,7 @@ pub use peek::{plan_peek, Peek};
 use crate::chain::Chain;
 use crate::keys::{unique_keys, LocalKeys};
 use crate::monotonic::is_monotonic;
+use crate::temporal::{check_maintained, into_bounds};
 use crate::{Indexes, OptimizeCtx};
 use plan::{Id, Import, Lir, LirKind, LocalId, Mfp, Mir};
 use repr::{ColType, GlobalId, SqlError};
@@ -30,6 +31,9 @@ pub struct Dataflow {
 
 /// Plans a relation that is to be maintained, or read once by a dataflow.
 pub fn plan_dataflow(mir: &Mir, ctx: &OptimizeCtx, indexes: Indexes) -> Result<Dataflow, SqlError> {
+    if !ctx.one_off {
+        check_maintained(mir)?;
+    }
     let mut p = Planner::new(ctx, indexes);
     let lir = p.node(mir)?;
     Ok(Dataflow { imports: p.imports(), lir, notices: p.notices })
@@ -92,6 +96,7 @@ impl<'a> Planner<'a> {
         if mfp.is_identity() {
             return Ok(input);
         }
+        let mfp = if self.ctx.one_off { mfp } else { into_bounds(mfp, &input.types)? };
         let types = mfp.output_types(&input.types);
         Ok(self.lir(types, LirKind::Mfp { input: Box::new(input), mfp }))
     }

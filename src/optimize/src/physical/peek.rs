@@ -4,9 +4,9 @@ use super::{Dataflow, Planner};
 use crate::chain::Chain;
 use crate::{Indexes, OptimizeCtx};
 use expr::Scalar;
-use plan::equality::equality_sides;
+use plan::equality::{equality_sides, is_equality, same_keys};
 use plan::{Finishing, Id, Import, Mir, PeekPlan};
-use repr::{ColType, GlobalId, SqlError, Value};
+use repr::{ColType, GlobalId, SqlError, SqlType, Value};
 
 /// How a query is answered, and what it reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +94,14 @@ fn literals_of(p: &Scalar, key: &Scalar, types: &[ColType]) -> Option<Vec<Value>
             }
             Some(all)
         }
+        // x = ANY (array literal)
+        Scalar::Call { func, args, .. } if func.name == "any_op" || func.name == "any_op_total" => match &args[..] {
+            [Scalar::Literal(Value::UInt4(op), _), k, Scalar::Literal(Value::Array(a), t)] if k == key => {
+                let by_keys = expr::func::by_oid(*op).is_some_and(is_equality) && matches!(&t.ty, SqlType::Array(e) if same_keys(e, &k.typ(types).ty));
+                by_keys.then(|| a.elems.iter().filter(|v| !v.is_null()).cloned().collect())
+            }
+            _ => None,
+        },
         // One conjunct that binds the key is enough.
         Scalar::And(xs) => xs.iter().find_map(|x| literals_of(x, key, types)),
         Scalar::Literal(Value::Bool(false), _) => Some(vec![]),

@@ -2,7 +2,8 @@
 //!
 //! An expression that fails is folded into an error in its place, which is raised on the rows that reach it, or not at all.
 
-use super::{is_false_or_null, is_true, take};
+use super::{compare, is_false_or_null, is_true, take};
+use crate::temporal::is_time;
 use crate::OptimizeCtx;
 use expr::func::Volatility;
 use expr::{EvalCtx, Scalar};
@@ -189,7 +190,7 @@ pub(crate) fn scalar(mut s: Scalar, types: &[ColType], ctx: &OptimizeCtx) -> Sca
         *c = scalar(old, types, ctx);
     }
     match s {
-        Scalar::Call { func, args, ty } => call(func, args, ty, ctx),
+        Scalar::Call { func, args, ty } => call(func, args, ty, types, ctx),
         Scalar::And(xs) => decided(xs, true),
         Scalar::Or(xs) => decided(xs, false),
         Scalar::Not(x) => match *x {
@@ -212,7 +213,8 @@ pub(crate) fn scalar(mut s: Scalar, types: &[ColType], ctx: &OptimizeCtx) -> Sca
     }
 }
 
-fn call(func: &'static expr::FuncDef, args: Vec<Scalar>, ty: ColType, ctx: &OptimizeCtx) -> Scalar {
+fn call(func: &'static expr::FuncDef, args: Vec<Scalar>, ty: ColType, types: &[ColType], ctx: &OptimizeCtx) -> Scalar {
+    let (func, args) = compare::of_one_type(func, args, types);
     if func.strict && args.iter().any(|a| matches!(a, Scalar::Literal(Value::Null, _))) && func.volatility != Volatility::Volatile {
         return Scalar::Literal(Value::Null, ty.with_nullable(true));
     }
@@ -221,30 +223,11 @@ fn call(func: &'static expr::FuncDef, args: Vec<Scalar>, ty: ColType, ctx: &Opti
     if !args.iter().all(|a| matches!(a, Scalar::Literal(..))) || func.volatility == Volatility::Volatile {
         return whole;
     }
-    let settled = func.volatility == Volatility::Immutable || ctx.one_off || !reads_time(func);
+    let settled = func.volatility == Volatility::Immutable || ctx.one_off || !is_time(func);
     if !settled {
         return whole;
     }
     evaluated(&whole, ty.clone(), func.volatility, ctx.ctx).unwrap_or(whole)
-}
-
-/// Whether the function's value is the time.
-pub(crate) fn reads_time(func: &expr::FuncDef) -> bool {
-    matches!(
-        func.name,
-        "now"
-            | "transaction_timestamp"
-            | "statement_timestamp"
-            | "clock_timestamp"
-            | "mz_now"
-            | "mz_logical_timestamp"
-            | "timeofday"
-            | "current_date"
-            | "current_time"
-            | "current_timestamp"
-            | "localtime"
-            | "localtimestamp"
-    )
 }
 
 fn evaluated(whole: &Scalar, ty: ColType, volatility: Volatility, ctx: &EvalCtx) -> Option<Scalar> {

@@ -8,6 +8,8 @@
 //! Rules that all keep: rows and their counts stay the same at every time; an expression that can fail is evaluated on no
 //! row on which the plan before did not; ties are broken by whole rows, so no column leaves a TopK's or Window's input.
 
+/// Comparisons of two types as comparisons of one.
+mod compare;
 /// Reduces and distincts that keys make needless.
 mod elide;
 /// Nested joins as one.

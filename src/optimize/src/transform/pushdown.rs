@@ -11,7 +11,7 @@
 
 use super::{conjuncts, is_movable, respects_equality, take};
 use expr::Scalar;
-use plan::equality::{equal_is_identical, equality, equality_sides};
+use plan::equality::{class_sides, equal_is_identical, equality};
 use plan::{Equivalence, Mir};
 use repr::{ColType, SqlError};
 
@@ -161,10 +161,10 @@ fn join(inputs: Vec<Mir>, mut classes: Vec<Equivalence>, predicates: Vec<Scalar>
     let mut down: Vec<Vec<Scalar>> = vec![vec![]; inputs.len()];
     let mut stay = Vec::new();
     for p in predicates {
-        match (side(&p), equality_sides(&p, &types)) {
+        match (side(&p), class_sides(&p, &types)) {
             (Some(i), _) => down[i].push(p),
-            (None, Some((a, b))) if !a.support().is_empty() && !b.support().is_empty() && inputs.len() > 1 => {
-                classes.push(Equivalence::new(vec![a.clone(), b.clone()]));
+            (None, Some((a, b, null_safe))) if !a.support().is_empty() && !b.support().is_empty() && inputs.len() > 1 => {
+                classes.push(Equivalence { exprs: vec![a.clone(), b.clone()], null_safe });
             }
             _ => stay.push(p),
         }

@@ -69,6 +69,13 @@ fn step(mir: &mut Mir) {
             }
             _ => {}
         },
+        Mir::Threshold { input } if matches!(&**input, Mir::Constant { rows: Ok(rows), .. } if rows.len() <= CONSTANT_MAX) => {
+            if let Mir::Constant { rows: Ok(rows), .. } = &mut **input {
+                consolidate(rows);
+                rows.retain(|r| r.1 > 0);
+            }
+            *mir = take(input);
+        }
         Mir::Threshold { input } if never_negative(input) => *mir = take(input),
         _ => {}
     }
@@ -127,7 +134,10 @@ fn union(inputs: &mut Vec<Mir>) {
                     _ => None,
                 });
                 match other {
-                    Some(other) => other.append(&mut rows),
+                    Some(other) => {
+                        other.append(&mut rows);
+                        consolidate(other);
+                    }
                     None => kept.push(Mir::Constant { rows: Ok(rows), types }),
                 }
             }
@@ -141,6 +151,24 @@ fn union(inputs: &mut Vec<Mir>) {
     }
     *inputs = kept;
 }
+
+/// Adds up rows that are the same, drops those that are not there.
+fn consolidate(rows: &mut Vec<(Vec<repr::Value>, i64)>) {
+    if rows.len() > CONSTANT_MAX {
+        return;
+    }
+    let mut sums: Vec<(Vec<repr::Value>, i64)> = Vec::new();
+    for (row, diff) in std::mem::take(rows) {
+        match sums.iter_mut().find(|s| s.0 == row) {
+            Some(s) => s.1 += diff,
+            None => sums.push((row, diff)),
+        }
+    }
+    sums.retain(|s| s.1 != 0);
+    *rows = sums;
+}
+
+const CONSTANT_MAX: usize = 100; // rows that are compared with each other at planning time
 
 /// Whether no row can have a negative count. May say no when it is so.
 pub(super) fn never_negative(mir: &Mir) -> bool {

@@ -2,6 +2,8 @@
 
 /// HIR by nested loops.
 pub mod hir_eval;
+/// LIR, node by node.
+pub mod lir_eval;
 /// MIR, node by node.
 pub mod mir_eval;
 /// Random queries.
