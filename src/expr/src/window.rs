@@ -1,9 +1,24 @@
 //! Window functions over one ordered partition.
+//!
+//! ```text
+//!   frame    (`frame`)    for each row the rows it covers: at most three ranges of positions (EXCLUDE takes some out)
+//!   values   here         ranks by position; values by offset; values at frame ends
+//!   sums     (`sliding`)  aggregates that move with the frame: O(n) for accumulable ones, O(n log n) for min and max
+//! ```
 
 use crate::agg::Aggregate;
 use crate::ctx::EvalCtx;
+use crate::eval::eval;
 use crate::scalar::Scalar;
-use repr::{ColType, SqlError, Value};
+use repr::error::state;
+use repr::{column, Batch, ColType, SqlError, Value};
+
+/// Frames as ranges of positions.
+mod frame;
+/// Aggregates over moving frames.
+mod sliding;
+
+use frame::Frames;
 
 /// A window function call; partition and order belong to the plan node that holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +97,114 @@ pub struct Partition<'a> {
 }
 
 /// Values of `exprs` for every row of the partition: `result[row][expr]`.
+///
+/// Errors: the first of an argument expression; Postgres's for frame offsets and for the arguments of ntile and nth_value.
 pub fn evaluate(partition: &Partition<'_>, exprs: &[WindowExpr], ctx: &EvalCtx) -> Result<Vec<Vec<Value>>, SqlError> {
-    let _ = (partition, exprs, ctx);
-    unimplemented!("expr::window::evaluate")
+    let n = partition.rows.len();
+    let batch = Batch::from_rows(partition.types, partition.rows.iter().map(|r| r.as_slice()));
+    let run = Run { partition, batch, ctx };
+    let mut out: Vec<Vec<Value>> = vec![Vec::with_capacity(exprs.len()); n];
+    for e in exprs {
+        let column = run.column(e)?;
+        for (row, v) in out.iter_mut().zip(column) {
+            row.push(v);
+        }
+    }
+    Ok(out)
+}
+
+struct Run<'a> {
+    partition: &'a Partition<'a>,
+    batch: Batch,
+    ctx: &'a EvalCtx,
+}
+
+impl Run<'_> {
+    fn len(&self) -> usize {
+        self.partition.rows.len()
+    }
+
+    /// The value of a scalar on each row.
+    fn values(&self, x: &Scalar) -> Result<Vec<Value>, SqlError> {
+        let v = eval(x, &self.batch, self.partition.types, self.ctx);
+        if let Some((_, e)) = v.errors.into_iter().next() {
+            return Err(e);
+        }
+        let ty = x.typ(self.partition.types).ty;
+        Ok((0..self.len()).map(|i| column::get(&v.column, &ty, i)).collect())
+    }
+
+    fn column(&self, e: &WindowExpr) -> Result<Vec<Value>, SqlError> {
+        let (n, peers) = (self.len(), self.partition.peers);
+        let group_starts = frame::group_starts(peers);
+        let rank = |i: usize| group_starts[peers[i]];
+        let group_end = |i: usize| group_starts.get(peers[i] + 1).copied().unwrap_or(n);
+        match &e.func {
+            WindowFunc::RowNumber => Ok((0..n).map(|i| Value::Int8(i as i64 + 1)).collect()),
+            WindowFunc::Rank => Ok((0..n).map(|i| Value::Int8(rank(i) as i64 + 1)).collect()),
+            WindowFunc::DenseRank => Ok((0..n).map(|i| Value::Int8(peers[i] as i64 + 1)).collect()),
+            WindowFunc::PercentRank => Ok((0..n).map(|i| Value::Float8(if n < 2 { 0.0 } else { rank(i) as f64 / (n - 1) as f64 })).collect()),
+            WindowFunc::CumeDist => Ok((0..n).map(|i| Value::Float8(group_end(i) as f64 / n as f64)).collect()),
+            WindowFunc::Ntile(buckets) => self.ntile(buckets),
+            WindowFunc::Lag { value, offset, default } => self.shifted(value, offset, default, -1),
+            WindowFunc::Lead { value, offset, default } => self.shifted(value, offset, default, 1),
+            WindowFunc::FirstValue(x) => {
+                let (values, frames) = (self.values(x)?, self.frames(&e.frame)?);
+                Ok((0..n).map(|i| frames.of(i).first().map_or(Value::Null, |k| values[k].clone())).collect())
+            }
+            WindowFunc::LastValue(x) => {
+                let (values, frames) = (self.values(x)?, self.frames(&e.frame)?);
+                Ok((0..n).map(|i| frames.of(i).last().map_or(Value::Null, |k| values[k].clone())).collect())
+            }
+            WindowFunc::NthValue(x, which) => {
+                let (values, which, frames) = (self.values(x)?, self.values(which)?, self.frames(&e.frame)?);
+                (0..n)
+                    .map(|i| match which[i].as_i64() {
+                        None => Ok(Value::Null),
+                        Some(k) if k <= 0 => Err(SqlError::new(state::INVALID_ARGUMENT_FOR_NTH_VALUE, "argument of nth_value must be greater than zero")),
+                        Some(k) => Ok(frames.of(i).nth(k as usize - 1).map_or(Value::Null, |k| values[k].clone())),
+                    })
+                    .collect()
+            }
+            WindowFunc::Aggregate(agg) => {
+                let frames = self.frames(&e.frame)?;
+                sliding::aggregate(agg, &self.batch, self.partition.types, &frames, self.ctx)
+            }
+        }
+    }
+
+    fn frames(&self, frame: &Frame) -> Result<Frames, SqlError> {
+        Frames::new(self.partition, frame, self.ctx)
+    }
+
+    /// The number of buckets is that of the first row.
+    fn ntile(&self, buckets: &Scalar) -> Result<Vec<Value>, SqlError> {
+        let n = self.len();
+        let Some(k) = self.values(buckets)?.first().map(Value::as_i64) else { return Ok(Vec::new()) };
+        let Some(k) = k else { return Ok(vec![Value::Null; n]) };
+        if k <= 0 {
+            return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_NTILE, "argument of ntile must be greater than zero"));
+        }
+        // The first `rest` buckets have one row more.
+        let (size, rest) = (n as i64 / k, n as i64 % k);
+        let bucket = |i: i64| {
+            let long = rest * (size + 1);
+            if i < long {
+                i / (size + 1)
+            } else {
+                rest + (i - long) / size.max(1)
+            }
+        };
+        Ok((0..n as i64).map(|i| Value::Int4((bucket(i) + 1) as i32)).collect())
+    }
+
+    fn shifted(&self, value: &Scalar, offset: &Scalar, default: &Scalar, sign: i64) -> Result<Vec<Value>, SqlError> {
+        let (values, offsets, defaults) = (self.values(value)?, self.values(offset)?, self.values(default)?);
+        let at = |i: usize| {
+            let Some(k) = offsets[i].as_i64() else { return Value::Null };
+            let j = k.checked_mul(sign).and_then(|k| (i as i64).checked_add(k)).and_then(|j| usize::try_from(j).ok());
+            j.and_then(|j| values.get(j)).unwrap_or(&defaults[i]).clone()
+        };
+        Ok((0..self.len()).map(at).collect())
+    }
 }
