@@ -48,6 +48,8 @@ struct Part {
     positions: Vec<usize>,
     /// Fields that each CSV record must have.
     width: usize,
+    /// A JSON key whose format nobody wrote down: what is no JSON is the one key column's text, as most producers write keys.
+    lenient: bool,
 }
 
 impl Decoder {
@@ -66,7 +68,8 @@ impl Decoder {
             None => None,
             Some((_, _, first)) => {
                 let format = key_format.cloned().unwrap_or_else(|| default_key_format(value_format, &first.ty));
-                Some(Part::new(format, keys)?)
+                let lenient = key_format.is_none() && format == Format::Json && keys.len() == 1 && !matches!(first.ty, SqlType::Json | SqlType::Jsonb);
+                Some(Part { lenient, ..Part::new(format, keys)? })
             }
         };
         let meta = output
@@ -142,7 +145,17 @@ impl Decoder {
     /// Decodes the key, or for JSON the part of it at `range`.
     pub fn key(&mut self, bytes: &[u8], range: Option<(u32, u32)>) -> Result<(), String> {
         match &self.key {
-            Some(k) => k.decode(bytes, range, Place::Key, &mut self.cells, &mut self.scratch, &mut self.csv).map_err(|e| format!("key: {e}")),
+            Some(k) => {
+                let decoded = k.decode(bytes, range, Place::Key, &mut self.cells, &mut self.scratch, &mut self.csv);
+                let decoded = match (decoded, k.fields.iter().next()) {
+                    (Err(e), Some(f)) if k.lenient && e.starts_with("invalid JSON") => {
+                        let text = utf8(bytes)?;
+                        cell::from_text(text, (Place::Key, 0, bytes.len() as u32), &f.ty).map(|c| self.cells[f.column] = c)
+                    }
+                    (decoded, _) => decoded,
+                };
+                decoded.map_err(|e| format!("key: {e}"))
+            }
             None => Ok(()),
         }
     }
@@ -269,7 +282,7 @@ impl Part {
                 return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, m));
             }
         }
-        Ok(Part { whole, positions: (0..list.len()).collect(), fields: Fields::new(list), width, format })
+        Ok(Part { whole, positions: (0..list.len()).collect(), fields: Fields::new(list), width, format, lenient: false })
     }
 
     fn decode(
@@ -299,10 +312,7 @@ impl Part {
                 let (start, end) = range.map_or((0, text.len()), |r| (r.0 as usize, r.1 as usize));
                 let mut s = Scanner::new(&text[..end], place, start);
                 match single {
-                    Some((i, Some(field))) => {
-                        let span = s.value()?;
-                        cells[i] = input::value(&text[span.1 as usize..span.2 as usize], &field.ty).map(|v| Cell::Other(Box::new(v))).map_err(|e| e.message)?;
-                    }
+                    Some((i, Some(field))) => cells[i] = json::value(&mut s, &field.ty, field.wire, scratch)?,
                     // A key that is one scalar is the one key column.
                     _ if place == Place::Key && self.fields.len() == 1 && s.peek() != Some(b'{') => {
                         if let Some(f) = self.fields.iter().next() {

@@ -20,6 +20,8 @@ use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Value};
 use upsert::Upsert;
 
+const REASON_CHARS_MAX: usize = 1000;
+
 /// From records to changes of one output and of the errors relation.
 pub struct Pipeline {
     output: GlobalId,
@@ -141,7 +143,8 @@ impl Pipeline {
             bytes(record.key),
             bytes(record.value),
             headers,
-            Value::Text(reason.replace('\0', "\\0")),
+            // A reason may quote a value of any length, which stands beside it anyway.
+            Value::Text(reason.chars().take(REASON_CHARS_MAX).collect::<String>().replace('\0', "\\0")),
             Value::Text(self.relation.clone()),
             Value::TimestampTz(now_micros()),
         ]);
