@@ -167,11 +167,13 @@ pub fn flatten<'s, T: RenderTime>(input: &Traced<'s, T>, layout: Rc<Layout>, env
 pub fn flatten_reduced<'s, T: RenderTime>(
     stream: Stream<'s, T, Vec<Span<T, RowB<T, Diff>>>>,
     layout: Rc<Layout>,
+    strip: fn(&[u8]) -> &[u8],
     env: &Rc<Env>,
 ) -> (Updates<'s, T>, Updates<'s, T>) {
     spans(stream, "FlattenReduced", env, move |keys, vals, times, diffs, failed| {
         if vals.iter().all(|v| v.first() != Some(&ERROR_TAG)) {
-            return Upd { batch: layout.decode(keys, vals, |_| true), times, diffs };
+            let vals: Vec<&[u8]> = vals.iter().map(|v| strip(v)).collect();
+            return Upd { batch: layout.decode(keys, &vals, |_| true), times, diffs };
         }
         let mut kept = Vec::new();
         for (i, v) in vals.iter().enumerate() {
@@ -180,10 +182,9 @@ pub fn flatten_reduced<'s, T: RenderTime>(
                 _ => kept.push(i as u32),
             }
         }
-        let pick = |from: &[&[u8]]| -> Vec<Vec<u8>> { kept.iter().map(|i| from[*i as usize].to_vec()).collect() };
-        let (keys, vals) = (pick(keys), pick(vals));
-        let (keys, vals): (Vec<&[u8]>, Vec<&[u8]>) = (keys.iter().map(Vec::as_slice).collect(), vals.iter().map(Vec::as_slice).collect());
-        Upd { batch: layout.decode(&keys, &vals, |_| true), times: times.take(&kept), diffs: diffs.take(&kept) }
+        let kept_keys: Vec<&[u8]> = kept.iter().map(|i| keys[*i as usize]).collect();
+        let kept_vals: Vec<&[u8]> = kept.iter().map(|i| strip(vals[*i as usize])).collect();
+        Upd { batch: layout.decode(&kept_keys, &kept_vals, |_| true), times: times.take(&kept), diffs: diffs.take(&kept) }
     })
 }
 

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Where one aggregate finds what it reads in the wide row.
+#[derive(Clone)]
 pub struct AggInput {
     pub agg: Aggregate,
     pub args: Range<usize>,
@@ -44,6 +45,13 @@ impl AggInput {
     /// Whether a state that adds up is enough.
     pub fn accumulates(&self) -> bool {
         matches!(self.agg.func.kind, AggKind::Accumulable(_)) && !self.agg.distinct
+    }
+    /// For min and max: whether it is max.
+    pub fn extremum(&self) -> Option<bool> {
+        match &self.agg.func.kind {
+            AggKind::Extremum { max } => Some(*max),
+            _ => None,
+        }
     }
     /// Whether the aggregate sees the row at all.
     pub fn admits(&self, row: &[Value]) -> bool {

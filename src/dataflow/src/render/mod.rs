@@ -26,7 +26,7 @@ mod window;
 pub use arranged::{arrange, distinct_errors, flatten, Traced, STEP};
 pub use collection::{concat, map, Collection, Updates};
 
-use crate::arrange::{self, Agent, Arr, ArrangeCtl, Block, GroupLogic, Layout, RowBatcher, RowSpine, Time, WireTime};
+use crate::arrange::{self, Agent, Arr, ArrangeCtl, Block, GroupLogic, Layout, OrderedLogic, OrderedTactic, Outputs, RowBatcher, RowSpine, Time, WireTime};
 use crate::errors::error_types;
 use crate::mfp_eval::MfpEval;
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
@@ -68,7 +68,9 @@ pub trait RenderTime: Time + WireTime {
         env: &Rc<Env>,
     ) -> Arr<'s, Self, Diff>;
     fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, env: &Rc<Env>) -> Arr<'s, Self, Diff>;
-    /// Renders aggregates whose states add up; gives the input back where that form does not serve.
+    /// As `reduce`, for what needs only the first vals of a group.
+    fn reduce_ordered<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl OrderedLogic, env: &Rc<Env>) -> Arr<'s, Self, Diff>;
+    /// Renders aggregates whose states add up: only called where times are totally ordered.
     #[allow(clippy::type_complexity)]
     fn accumulate<'s>(
         rows: Updates<'s, Self>,
@@ -77,7 +79,7 @@ pub trait RenderTime: Time + WireTime {
         inputs: Vec<AggInput>,
         out_types: &[ColType],
         env: &Rc<Env>,
-    ) -> Result<(Updates<'s, Self>, Updates<'s, Self>), (Updates<'s, Self>, Vec<AggInput>)>;
+    ) -> (Updates<'s, Self>, Updates<'s, Self>);
     /// Renders the bindings of a recursion and binds them: only ever called in the outer time.
     fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], limit: Option<u64>, return_at_limit: bool);
 }
@@ -101,6 +103,9 @@ impl RenderTime for Timestamp {
     fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, env: &Rc<Env>) -> Arr<'s, Self, Diff> {
         arrange::reduce(input, name, arrange::tactic(logic), None, ArrangeCtl::new(env.stopped.clone()))
     }
+    fn reduce_ordered<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl OrderedLogic, env: &Rc<Env>) -> Arr<'s, Self, Diff> {
+        arrange::reduce(input, name, OrderedTactic(logic), None, ArrangeCtl::new(env.stopped.clone()))
+    }
     fn accumulate<'s>(
         rows: Updates<'s, Self>,
         layout: Rc<Layout>,
@@ -108,8 +113,8 @@ impl RenderTime for Timestamp {
         inputs: Vec<AggInput>,
         out_types: &[ColType],
         env: &Rc<Env>,
-    ) -> Result<(Updates<'s, Self>, Updates<'s, Self>), (Updates<'s, Self>, Vec<AggInput>)> {
-        Ok(accumulable::render(rows, layout, arity, inputs, out_types, env))
+    ) -> (Updates<'s, Self>, Updates<'s, Self>) {
+        accumulable::render(rows, layout, arity, inputs, out_types, env)
     }
     fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], limit: Option<u64>, return_at_limit: bool) {
         let_rec::render(cx, bindings, limit, return_at_limit)
@@ -135,6 +140,9 @@ impl RenderTime for let_rec::Round {
     fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, _env: &Rc<Env>) -> Arr<'s, Self, Diff> {
         reduce_with_tactic::<Agent<Self, Diff>, RowSpine<Self, Diff>, _>(input, name, arrange::tactic::<Self, Diff>(logic))
     }
+    fn reduce_ordered<'s>(input: Arr<'s, Self, Diff>, name: &str, mut logic: impl OrderedLogic, env: &Rc<Env>) -> Arr<'s, Self, Diff> {
+        Self::reduce(input, name, move |key: &[u8], vals: &[(&[u8], Diff)], out: &mut Outputs| logic.run(key, &mut vals.iter().copied(), out), env)
+    }
     fn accumulate<'s>(
         rows: Updates<'s, Self>,
         _: Rc<Layout>,
@@ -142,8 +150,10 @@ impl RenderTime for let_rec::Round {
         inputs: Vec<AggInput>,
         _: &[ColType],
         _: &Rc<Env>,
-    ) -> Result<(Updates<'s, Self>, Updates<'s, Self>), (Updates<'s, Self>, Vec<AggInput>)> {
-        Err((rows, inputs))
+    ) -> (Updates<'s, Self>, Updates<'s, Self>) {
+        let _ = inputs;
+        let none = rows.scope();
+        (rows, arranged::empty(none))
     }
     fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], _: Option<u64>, _: bool) {
         // `let_rec::unsupported` refused it before.
@@ -274,8 +284,14 @@ impl<'s, T: RenderTime> Context<'s, T> {
             }
             LirKind::TopK { input, group_key, order_by, limit, offset, with_ties, monotonic: _ } => {
                 let made = self.render(input);
-                let spec =
-                    top_k::TopK { group_key: group_key.clone(), order_by: order_by.clone(), limit: limit.clone(), offset: *offset, with_ties: *with_ties };
+                let spec = top_k::TopK {
+                    group_key: group_key.clone(),
+                    order_by: order_by.clone(),
+                    limit: limit.clone(),
+                    offset: *offset,
+                    with_ties: *with_ties,
+                    name: "a LIMIT",
+                };
                 top_k::render(self, made, &input.types, spec)
             }
             LirKind::Window { input, partition, order_by, exprs } => {

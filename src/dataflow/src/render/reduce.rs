@@ -8,16 +8,20 @@
 //! Errors of a group (an overflow, a negative count) take the place of its row and heal with it.
 
 use super::arranged::{arrange, flatten_reduced, ERROR_TAG};
-use super::collection::{map_fallible, Collection, Updates};
+use super::collection::{concat, map, map_fallible, Collection, Updates};
 use super::group::{AggInput, Group};
+use super::top_k::{self, TopK};
 use super::{Context, RenderTime};
 use crate::arrange::{GroupLogic, Layout, Outputs, Upd};
 use crate::errors;
 use crate::eval::eval_columns;
-use expr::{Aggregate, Scalar};
+use arrow_array::builder::BinaryBuilder;
+use arrow_array::Int32Array;
+use expr::{Aggregate, ColumnOrder, Scalar};
 use plan::lir::ReduceKind;
-use repr::{Batch, ColType, Diff, SqlError};
+use repr::{Batch, ColType, Diff, RowCodec, SqlError, SqlType, Value};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Puts an error in the place of a group's row.
 pub fn push_error(out: &mut Outputs, e: &SqlError) {
@@ -60,14 +64,46 @@ pub fn render<'s, T: RenderTime>(
     let out_layout = Rc::new(Layout::new(out_types.to_vec(), key));
     let (oks, errs) = if aggregates.is_empty() {
         let (arranged, _) = arrange(rows, in_layout, vec![true; arity], "ArrangeDistinct", &cx.env);
-        flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, out_layout, &cx.env)
+        flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, out_layout, |val| val, &cx.env)
     } else {
         parts(cx, rows, in_layout, out_layout, arity, inputs)
     };
     Collection::new(oks, input.errs).with_errs(failed).with_errs(errs)
 }
 
-/// Each aggregate by its best form.
+/// How some of a reduce's aggregates are computed.
+enum Part {
+    /// States that add up; also what chooses the key's display form. Positions of the aggregates.
+    Sums(Vec<usize>),
+    /// A minimum or maximum: the first row in its order.
+    First(usize),
+    /// From all rows of the group.
+    General(Vec<usize>),
+}
+
+/// The parts of a reduce: one if possible.
+fn split(inputs: &[AggInput], key_types: &[ColType], sums_serve: bool) -> Vec<Part> {
+    let positions = |f: &dyn Fn(&AggInput) -> bool| -> Vec<usize> { (0..inputs.len()).filter(|i| f(&inputs[*i])).collect() };
+    if !sums_serve {
+        return vec![Part::General(positions(&|_| true))];
+    }
+    let sums = positions(&|i| i.accumulates());
+    let general = positions(&|i| !i.accumulates() && i.extremum().is_none());
+    let firsts = positions(&|i| i.extremum().is_some());
+    let forms_differ = key_types.iter().any(|t| t.ty.equal_is_not_identical());
+    let mut parts = Vec::new();
+    // The first row of a group in an aggregate's order does not show the key's least form.
+    if !sums.is_empty() || (forms_differ && !firsts.is_empty()) {
+        parts.push(Part::Sums(sums));
+    }
+    if !general.is_empty() {
+        parts.push(Part::General(general));
+    }
+    parts.extend(firsts.into_iter().map(Part::First));
+    parts
+}
+
+/// Each aggregate by its best form; several parts are put together by key.
 fn parts<'s, T: RenderTime>(
     cx: &Context<'s, T>,
     rows: Updates<'s, T>,
@@ -76,16 +112,126 @@ fn parts<'s, T: RenderTime>(
     arity: usize,
     inputs: Vec<AggInput>,
 ) -> (Updates<'s, T>, Updates<'s, T>) {
-    let (mut rows, mut inputs) = (rows, inputs);
-    if inputs.iter().all(AggInput::accumulates) {
-        match T::accumulate(rows, in_layout.clone(), arity, inputs, &out_layout.types, &cx.env) {
-            Ok(done) => return done,
-            Err(back) => (rows, inputs) = back,
-        }
+    let wide = in_layout.types.clone();
+    let parts = split(&inputs, &wide[..arity], T::TOTAL);
+    let single = parts.len() == 1;
+    let (mut made, mut errs, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for part in parts {
+        let (positions, types, (oks, failed)) = match part {
+            Part::Sums(at) => {
+                let types = part_types(&out_layout.types, arity, &at);
+                let some = at.iter().map(|i| inputs[*i].clone()).collect();
+                let done = T::accumulate(rows.clone(), in_layout.clone(), arity, some, &types, &cx.env);
+                (at, types, done)
+            }
+            Part::General(at) => {
+                let types = part_types(&out_layout.types, arity, &at);
+                let layout = Rc::new(Layout::new(types.clone(), out_layout.key.clone()));
+                let some = at.iter().map(|i| inputs[*i].clone()).collect();
+                let (arranged, _) = arrange(rows.clone(), in_layout.clone(), vec![true; arity], "ArrangeGroup", &cx.env);
+                let logic = group_logic(Group::new(in_layout.clone(), arity, some, cx.env.ctx.clone()), layout.clone());
+                (at, types, flatten_reduced(T::reduce(arranged, "Reduce", logic, &cx.env).stream, layout, |val| val, &cx.env))
+            }
+            Part::First(at) => {
+                let types = part_types(&out_layout.types, arity, &[at]);
+                (vec![at], types, first(cx, rows.clone(), &wide, arity, &inputs[at]))
+            }
+        };
+        errs.push(failed);
+        made.push(oks);
+        values.push((positions, types[arity..].to_vec()));
     }
-    let (arranged, _) = arrange(rows, in_layout.clone(), vec![true; arity], "ArrangeGroup", &cx.env);
-    let logic = group_logic(Group::new(in_layout, arity, inputs, cx.env.ctx.clone()), out_layout.clone());
-    flatten_reduced(T::reduce(arranged, "Reduce", logic, &cx.env).stream, out_layout, &cx.env)
+    let oks = if single { made.remove(0) } else { assemble(cx, made, values, out_layout, arity, &mut errs) };
+    (oks, concat(errs))
+}
+
+/// Key columns, then the aggregates at `positions`.
+fn part_types(out: &[ColType], arity: usize, positions: &[usize]) -> Vec<ColType> {
+    out[..arity].iter().cloned().chain(positions.iter().map(|p| out[arity + p].clone())).collect()
+}
+
+/// A minimum or maximum: NULLs last, the least bytes among equals, as the first of its group in order.
+fn first<'s, T: RenderTime>(cx: &Context<'s, T>, rows: Updates<'s, T>, wide: &[ColType], arity: usize, input: &AggInput) -> (Updates<'s, T>, Updates<'s, T>) {
+    let (arg, desc) = (input.args.start, input.extremum() == Some(true));
+    let types: Vec<ColType> = wide[..arity].iter().chain([&wide[arg]]).cloned().collect();
+    let narrowed = map(rows, "Extremum", move |upd: Upd<T>| {
+        let mut cols = upd.batch.cols[..arity].to_vec();
+        cols.push(upd.batch.cols[arg].clone());
+        upd.with_batch(Batch { len: upd.len(), cols })
+    });
+    let spec = TopK {
+        group_key: (0..arity).collect(),
+        order_by: vec![ColumnOrder { column: arity, desc, nulls_last: true }],
+        limit: Some(Scalar::literal(Value::Int8(1), SqlType::Int8)),
+        offset: 0,
+        with_ties: false,
+        name: "an aggregation",
+    };
+    let none = cx.nothing();
+    let done = top_k::render(cx, Collection::new(narrowed, none), &types, spec);
+    (done.oks, done.errs)
+}
+
+/// Puts the rows of parts together: a group's row is there once every part has given its own.
+///
+/// Each part's row becomes (key columns, part, bytes of its values); the first part's key columns are shown.
+fn assemble<'s, T: RenderTime>(
+    cx: &Context<'s, T>,
+    parts: Vec<Updates<'s, T>>,
+    values: Vec<(Vec<usize>, Vec<ColType>)>,
+    out_layout: Rc<Layout>,
+    arity: usize,
+    errs: &mut Vec<Updates<'s, T>>,
+) -> Updates<'s, T> {
+    let mut types: Vec<ColType> = out_layout.types[..arity].to_vec();
+    types.extend([SqlType::Int4.not_null(), SqlType::Bytea.not_null()]);
+    let codecs: Vec<RowCodec> = values.iter().map(|(_, t)| RowCodec::new(t.clone())).collect();
+    let tagged = parts.into_iter().zip(&codecs).enumerate().map(|(n, (part, codec))| {
+        let codec = codec.clone();
+        map(part, "Tag", move |upd: Upd<T>| {
+            let len = upd.len();
+            let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+            codec.encode_rows(&upd.batch.cols[arity..], len, &mut bytes, &mut ends);
+            let mut payload = BinaryBuilder::with_capacity(len, bytes.len());
+            let mut from = 0;
+            for end in ends {
+                payload.append_value(&bytes[from..end as usize]);
+                from = end as usize;
+            }
+            let mut cols = upd.batch.cols[..arity].to_vec();
+            cols.push(Arc::new(Int32Array::from(vec![n as i32; len])));
+            cols.push(Arc::new(payload.finish()));
+            upd.with_batch(Batch { len, cols })
+        })
+    });
+    let tagged = concat(tagged.collect());
+    let in_layout = Rc::new(Layout::new(types, out_layout.key.clone()));
+    let (arranged, _) = arrange(tagged, in_layout.clone(), vec![true; arity], "ArrangeParts", &cx.env);
+    let (layout, width) = (out_layout.clone(), out_layout.types.len());
+    let logic = move |key: &[u8], vals: &[(&[u8], Diff)], out: &mut Outputs| {
+        let mut row = vec![Value::Null; width];
+        let mut seen = vec![false; codecs.len()];
+        for (val, n) in vals.iter().filter(|v| v.1 > 0) {
+            let mut part = in_layout.decode_row(key, val);
+            let (Some(Value::Bytea(payload)), Some(Value::Int4(index))) = (part.pop(), part.pop()) else { continue };
+            let index = index as usize;
+            if *n != 1 || std::mem::replace(&mut seen[index], true) {
+                return;
+            }
+            if index == 0 {
+                row.iter_mut().zip(part).for_each(|(slot, v)| *slot = v);
+            }
+            for (at, v) in values[index].0.iter().zip(codecs[index].decode_row(&payload)) {
+                row[arity + at] = v;
+            }
+        }
+        if seen.iter().all(|s| *s) {
+            out.push(1, |b| layout.encode_val(&row, b));
+        }
+    };
+    let (oks, failed) = flatten_reduced(T::reduce(arranged, "Assemble", logic, &cx.env).stream, out_layout, |val| val, &cx.env);
+    errs.push(failed);
+    oks
 }
 
 /// The aggregates in output order, whatever their kinds.

@@ -2,11 +2,11 @@
 //!
 //! The arrangement keeps each group's rows in ORDER BY order (see `order`), ties broken by row bytes.
 
-use super::arranged::flatten_reduced;
+use super::arranged::{flatten_reduced, ERROR_TAG};
 use super::collection::{map_fallible, Collection};
 use super::reduce::push_error;
 use super::{order, Context, RenderTime};
-use crate::arrange::{exchange, Block, GroupLogic, Layout, Outputs, Upd};
+use crate::arrange::{exchange, Block, Layout, OrderedLogic, Outputs, Upd};
 use crate::errors;
 use crate::eval::eval_column;
 use expr::{ColumnOrder, EvalCtx, Scalar};
@@ -22,6 +22,8 @@ pub struct TopK {
     pub limit: Option<Scalar>,
     pub offset: u64,
     pub with_ties: bool,
+    /// What an error calls it.
+    pub name: &'static str,
 }
 
 pub fn render<'s, T: RenderTime>(cx: &Context<'s, T>, input: Collection<'s, T>, types: &[ColType], spec: TopK) -> Collection<'s, T> {
@@ -36,8 +38,9 @@ pub fn render<'s, T: RenderTime>(cx: &Context<'s, T>, input: Collection<'s, T>, 
         }
     });
     let arranged = T::arrange(blocks, exchange(), "ArrangeTopK", &cx.env);
-    let reduced = T::reduce(arranged, "TopK", logic(spec, layout.clone(), cx.env.ctx.clone()), &cx.env);
-    let (oks, errs) = flatten_reduced(reduced.stream, layout, &cx.env);
+    let logic = Select { spec, layout: layout.clone(), ctx: cx.env.ctx.clone() };
+    let reduced = T::reduce_ordered(arranged, "TopK", logic, &cx.env);
+    let (oks, errs) = flatten_reduced(reduced.stream, layout, |val| order::split(val).1, &cx.env);
     Collection::new(oks, input.errs).with_errs(failed).with_errs(errs)
 }
 
@@ -63,43 +66,50 @@ pub fn limit_of(limit: &Option<Scalar>, row: impl FnOnce() -> Vec<Value>, types:
     }
 }
 
-/// Hands out the rows that a group keeps, from its vals in order.
-pub fn select<'a>(spec: &TopK, limit: Option<u64>, vals: impl Iterator<Item = (&'a [u8], Diff)>, mut keep: impl FnMut(&'a [u8], Diff)) {
-    let end = limit.map(|l| spec.offset.saturating_add(l));
-    let mut seen: u64 = 0;
-    let mut last_sort: Option<&[u8]> = None;
-    for (val, n) in vals {
-        let (sort, row) = order::split(val);
-        let n = n.unsigned_abs();
-        let (from, to) = (seen, seen.saturating_add(n));
-        seen = to;
-        let lo = from.max(spec.offset);
-        let hi = end.map_or(to, |e| to.min(e));
-        let tied = spec.with_ties && end.is_some_and(|e| from >= e) && last_sort == Some(sort);
-        let spills = spec.with_ties && end.is_some_and(|e| from < e && to > e && e > spec.offset);
-        if tied {
-            keep(row, n as Diff);
-        } else if spills {
-            keep(row, (to - lo) as Diff);
-            last_sort = Some(sort);
-        } else if hi > lo {
-            keep(row, (hi - lo) as Diff);
-            last_sort = Some(sort);
-        } else if end.is_some_and(|e| from >= e) {
-            return;
-        }
-    }
+/// Keeps vals as they are, sort key included.
+struct Select {
+    spec: TopK,
+    layout: Rc<Layout>,
+    ctx: Arc<EvalCtx>,
 }
 
-fn logic(spec: TopK, layout: Rc<Layout>, ctx: Arc<EvalCtx>) -> impl GroupLogic<Diff> {
-    move |key: &[u8], vals: &[(&[u8], Diff)], out: &mut Outputs| {
-        let Some((first, _)) = vals.first() else { return };
-        if vals.iter().any(|v| v.1 < 0) {
-            return push_error(out, &errors::negative_count("a LIMIT"));
+impl OrderedLogic for Select {
+    fn from_least(&self) -> bool {
+        self.spec.offset == 0
+    }
+    fn is_error(&self, val: &[u8]) -> bool {
+        val.first() == Some(&ERROR_TAG)
+    }
+    fn run<'a>(&mut self, key: &[u8], vals: &mut dyn Iterator<Item = (&'a [u8], Diff)>, out: &mut Outputs) {
+        let mut vals = vals.peekable();
+        let Some((first, _)) = vals.peek() else { return };
+        let limit = limit_of(&self.spec.limit, || self.layout.decode_row(key, order::split(first).1), &self.layout.types, &self.ctx);
+        let end = match limit {
+            Err(e) => return push_error(out, &e),
+            Ok(limit) => limit.map(|l| self.spec.offset.saturating_add(l)),
+        };
+        if end == Some(self.spec.offset) {
+            return;
         }
-        match limit_of(&spec.limit, || layout.decode_row(key, order::split(first).1), &layout.types, &ctx) {
-            Err(e) => push_error(out, &e),
-            Ok(limit) => select(&spec, limit, vals.iter().copied(), |row, n| out.push(n, |b| b.extend_from_slice(row))),
+        let mut seen: u64 = 0;
+        let mut last: &[u8] = &[];
+        for (val, n) in vals {
+            if n < 0 {
+                out.clear();
+                return push_error(out, &errors::negative_count(self.spec.name));
+            }
+            let sort = order::split(val).0;
+            let full = end.is_some_and(|e| seen >= e);
+            if full && !(self.spec.with_ties && sort == last) {
+                return;
+            }
+            let (from, to) = (seen.max(self.spec.offset), seen.saturating_add(n.unsigned_abs()));
+            seen = to;
+            let to = if self.spec.with_ties { to } else { end.map_or(to, |e| to.min(e)) };
+            if to > from {
+                out.push((to - from) as Diff, |b| b.extend_from_slice(val));
+                last = sort;
+            }
         }
     }
 }

@@ -35,7 +35,7 @@ pub fn render<'s, T: RenderTime>(
     let arranged = T::arrange(blocks, exchange(), "ArrangePartition", &cx.env);
     let logic = logic(in_layout, out_layout.clone(), order_by.to_vec(), exprs.to_vec(), cx.env.ctx.clone());
     let reduced = T::reduce(arranged, "Window", logic, &cx.env);
-    let (oks, errs) = flatten_reduced(reduced.stream, out_layout, &cx.env);
+    let (oks, errs) = flatten_reduced(reduced.stream, out_layout, |val| val, &cx.env);
     Collection::new(oks, input.errs).with_errs(failed).with_errs(errs)
 }
 
