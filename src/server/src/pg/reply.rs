@@ -28,13 +28,14 @@ pub struct Out<W> {
     buf: BytesMut,
     /// Where the CommandComplete begins that ends the buffer: it can still be taken back.
     last_complete: Option<usize>,
-    /// The text of one value, reused.
+    /// One value, reused.
     scratch: String,
+    binary_scratch: Vec<u8>,
 }
 
 impl<W: AsyncWrite + Unpin> Out<W> {
     pub fn new(to: W) -> Out<W> {
-        Out { to, buf: BytesMut::new(), last_complete: None, scratch: String::new() }
+        Out { to, buf: BytesMut::new(), last_complete: None, scratch: String::new(), binary_scratch: Vec::new() }
     }
 
     /// Gives the stream back, for the change to TLS; everything must be flushed.
@@ -158,7 +159,7 @@ impl<W: AsyncWrite + Unpin> Out<W> {
         self.put(&RowDescription::new(fields.collect()));
     }
 
-    /// One DataRow. Errors: a value that cannot be written, a row too large for the protocol; nothing is written then.
+    /// One DataRow. Errors: a row too large for the protocol; nothing is written then.
     pub fn row(&mut self, row: &[Value], desc: &RelDesc, formats: &[i16], style: &TextStyle) -> Result<(), SqlError> {
         self.last_complete = None;
         let start = self.buf.len();
@@ -174,12 +175,7 @@ impl<W: AsyncWrite + Unpin> Out<W> {
             self.buf.put_i32(0);
             match format_of(formats, i) {
                 0 => values::write_text(value, ty, style, &mut self.scratch, &mut self.buf),
-                _ => {
-                    if let Err(e) = values::write_binary(value, ty, &mut self.buf) {
-                        self.buf.truncate(start);
-                        return Err(e);
-                    }
-                }
+                _ => values::write_binary(value, ty, &mut self.binary_scratch, &mut self.buf),
             }
             let len = (self.buf.len() - at - 4) as u32;
             self.buf[at..at + 4].copy_from_slice(&len.to_be_bytes());

@@ -22,10 +22,11 @@ pub fn write_text(value: &Value, ty: &ColType, style: &TextStyle, scratch: &mut 
     out.put_slice(scratch.as_bytes());
 }
 
-/// Appends the value's binary form. The value is not NULL.
-pub fn write_binary(value: &Value, ty: &ColType, out: &mut BytesMut) -> Result<(), SqlError> {
-    let _ = (value, out);
-    Err(SqlError::unsupported(format!("binary output of {}", ty.ty), "ask for text"))
+/// Appends the value's binary form. The value is not NULL; `scratch` is reused between values.
+pub fn write_binary(value: &Value, ty: &ColType, scratch: &mut Vec<u8>, out: &mut BytesMut) {
+    scratch.clear();
+    repr::binary::write_binary(value, &ty.ty, scratch);
+    out.put_slice(scratch);
 }
 
 /// A parameter in text form.
@@ -39,8 +40,12 @@ pub fn read_text(bytes: &[u8], ty: &SqlType, style: &TextStyle) -> Result<Value,
 
 /// Parameter number `number` (from 1) in binary form.
 pub fn read_binary(bytes: &[u8], ty: &SqlType, number: usize) -> Result<Value, SqlError> {
-    let _ = (bytes, number);
-    Err(SqlError::unsupported(format!("binary input of {ty}"), "send text"))
+    repr::binary::from_binary(bytes, ty).map_err(|mut e| {
+        if e.message == "incorrect binary data format" {
+            e.message.push_str(&format!(" in bind parameter {number}"));
+        }
+        e
+    })
 }
 
 /// 22021, with the first bytes that are wrong.
