@@ -142,6 +142,8 @@ fn kind_of(p: &catalog::PgProc) -> Option<AggKind> {
         "bit_xor" => Basic(basic::bit_xor),
         "string_agg" => Basic(basic::string_agg),
         "array_agg" => Basic(basic::array_agg),
+        "range_agg" => Basic(basic::range_agg),
+        "range_intersect_agg" => Basic(basic::range_intersect_agg),
         "mode" => Basic(ordered::mode),
         "percentile_cont" => Basic(ordered::percentile_cont),
         "percentile_disc" => Basic(ordered::percentile_disc),

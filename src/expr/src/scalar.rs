@@ -134,7 +134,7 @@ impl Scalar {
         let mut fails = false;
         self.visit(&mut |x| match x {
             Scalar::Error(..) => fails = true,
-            Scalar::Call { func, .. } => fails |= func.fallible,
+            Scalar::Call { func, args, .. } => fails |= crate::func::call_can_fail(func, args),
             _ => {}
         });
         fails

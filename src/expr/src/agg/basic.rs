@@ -3,7 +3,7 @@
 use super::BasicCall;
 use repr::error::state;
 use repr::value::ArrayValue;
-use repr::{Diff, SqlError, Value};
+use repr::{Diff, SqlError, SqlType, Value};
 
 /// Calls `f` for each row as often as its multiplicity says.
 pub(super) fn each<'a>(rows: &'a [(Vec<Value>, Diff)], mut f: impl FnMut(&'a [Value]) -> Result<(), SqlError>) -> Result<(), SqlError> {
@@ -101,4 +101,18 @@ pub fn array_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
     let mut all = vec![(count, 1)];
     all.extend(dims.unwrap_or_default());
     Ok(Value::Array(Box::new(ArrayValue { elems, dims: all })))
+}
+
+pub fn range_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
+    let values: Vec<&Value> = c.rows.iter().map(|r| &r.0[0]).filter(|v| !v.is_null()).collect();
+    let elem = match &c.types[0].ty {
+        SqlType::Range(e) | SqlType::Multirange(e) => e,
+        other => return Err(SqlError::internal(format!("range_agg over {other}"))),
+    };
+    Ok(if values.is_empty() { Value::Null } else { crate::func::range::union_all(&values, elem) })
+}
+
+pub fn range_intersect_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
+    let values: Vec<&Value> = c.rows.iter().map(|r| &r.0[0]).filter(|v| !v.is_null()).collect();
+    Ok(if values.is_empty() { Value::Null } else { crate::func::range::intersect_all(&values, &c.types[0].ty) })
 }

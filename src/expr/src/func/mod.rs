@@ -61,10 +61,14 @@ pub mod cmp;
 pub mod construct;
 /// Floating-point arithmetic and mathematics.
 pub mod float;
+/// Addresses and networks.
+pub mod inet;
 /// The lifting of plain functions over columns.
 pub mod lift;
 /// LIKE, ILIKE, and the patterns of SIMILAR TO.
 pub mod like;
+/// Ranges and multiranges.
+pub mod range;
 /// Regular expressions in Postgres's flavour.
 pub mod regex;
 /// Functions over the session and the catalog.
@@ -177,6 +181,8 @@ const TABLES: &[&[Entry]] = &[
     cast::FUNCS,
     array::FUNCS,
     system::FUNCS,
+    range::FUNCS,
+    inet::FUNCS,
 ];
 
 /// The files' tables of our own entries.
@@ -200,6 +206,34 @@ pub fn internal_with(name: &str, inner: &FuncDef) -> Option<&'static FuncDef> {
         }
     }
     internal(name)
+}
+
+/// Whether a call can raise an error, given its arguments: a literal divisor, pattern or the like may exclude what `fallible` allows.
+pub fn call_can_fail(func: &FuncDef, args: &[crate::Scalar]) -> bool {
+    use crate::Scalar::Literal;
+    use repr::Value;
+    if !func.fallible {
+        return false;
+    }
+    let literal = |i: usize| match args.get(i) {
+        Some(Literal(v, _)) => Some(v),
+        _ => None,
+    };
+    if func.strict && args.iter().any(|a| matches!(a, Literal(Value::Null, _))) {
+        return false;
+    }
+    let Some(p) = catalog::proc_by_oid(func.oid) else { return true };
+    match (p.src, literal(1)) {
+        ("int2div" | "int4div" | "int8div" | "int24div" | "int42div" | "int48div" | "int84div" | "int28div" | "int82div", Some(v)) => {
+            matches!(v.as_i64(), None | Some(0 | -1))
+        }
+        ("int2mod" | "int4mod" | "int8mod", Some(v)) => matches!(v.as_i64(), None | Some(0)),
+        ("textlike" | "textnlike" | "texticlike" | "texticnlike" | "namelike" | "namenlike", Some(Value::Text(p))) => !like::is_valid(p),
+        ("textregexeq" | "textregexne" | "texticregexeq" | "texticregexne" | "nameregexeq" | "textregexsubstr", Some(Value::Text(p))) => !regex::is_valid(p),
+        ("text_substr", _) => !literal(2).and_then(Value::as_i64).is_some_and(|n| n >= 0),
+        ("split_part", _) => matches!(literal(2).and_then(Value::as_i64), None | Some(0)),
+        _ => true,
+    }
 }
 
 /// All functions with a pg_proc OID that are implemented.

@@ -556,3 +556,30 @@ pub const FUNCS: &[Entry] = &[
     f1!(? ["pg_size_bytes"], Str => i64, size_bytes),
     f2!(["nameconcatoid"], Str, u32 => String, |n, o| repr::text::truncate_name(&format!("{n}_{o}")).to_owned()),
 ];
+
+/// `current_timestamp` and its like, at an optional precision.
+fn local_now(c: &mut super::CallArgs<'_>) -> arrow_array::ArrayRef {
+    super::lift::on_values(c, false, |a, call| {
+        let utc = call.ctx.now()?;
+        let (local, east) = super::cast::with_style(call.ctx, |s| (s.timezone.to_local(utc), s.timezone.offset_at(utc)));
+        let round = |t: i64| match a.first().and_then(Value::as_i64) {
+            Some(p) => repr::datetime::round_micros(t, p.clamp(0, 6) as u32),
+            None => t,
+        };
+        let day = 86_400_000_000;
+        Ok(match call.ret.ty {
+            SqlType::Date => Value::Date(local.div_euclid(day) as i32),
+            SqlType::Time => Value::Time(round(local.rem_euclid(day))),
+            SqlType::TimeTz => Value::TimeTz(repr::TimeTz { micros: round(local.rem_euclid(day)), zone_secs: -east }),
+            SqlType::Timestamp => Value::Timestamp(round(local)),
+            _ => Value::TimestampTz(round(utc)),
+        })
+    })
+}
+
+const fn stable(name: &'static str) -> super::FuncDef {
+    super::FuncDef { name, oid: 0, strict: false, volatility: super::Volatility::Stable, fallible: true, kernel: local_now }
+}
+
+pub const INTERNAL: &[super::FuncDef] =
+    &[stable("current_date"), stable("current_time"), stable("current_timestamp"), stable("localtime"), stable("localtimestamp")];
