@@ -112,6 +112,19 @@ impl Chain {
         self.maps.iter().chain(self.predicates.iter().map(|(_, p)| p)).any(|s| s.support().contains(&column))
     }
 
+    /// The same steps on an input that has `n` columns more in front, which they pass on.
+    pub fn beside(&self, n: usize) -> Chain {
+        let mut moved = self.clone();
+        moved.reinput(self.input_arity + n, |c| c + n);
+        moved.project = (0..n).chain(moved.project).collect();
+        moved
+    }
+
+    /// Whether the steps may be done on other rows than they are: nothing in them fails or asks for the time.
+    pub fn is_movable(&self) -> bool {
+        self.is_timeless() && self.maps.iter().chain(self.predicates.iter().map(|(_, p)| p)).all(crate::transform::is_movable)
+    }
+
     pub fn has_predicates(&self) -> bool {
         !self.predicates.is_empty()
     }

@@ -68,7 +68,7 @@ fn check(seed: u64) -> Result<bool, String> {
 #[test]
 fn decorrelated_and_optimized_equal_nested_loops() {
     let from: u64 = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    let n: u64 = std::env::var("SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3000);
+    let n: u64 = std::env::var("SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(1500);
     let mut judged = 0;
     for seed in from..from + n {
         match std::panic::catch_unwind(|| check(seed)) {

@@ -22,9 +22,18 @@ use std::ops::Range;
 struct Side {
     columns: Range<usize>,
     unique: Vec<Vec<usize>>,
-    object: Option<GlobalId>,
-    /// For a bare catalog relation: its arrangements.
-    indexes: Vec<(GlobalId, Vec<Scalar>)>,
+    /// For a catalog relation below steps that may be done after the look-up: the relation and the steps.
+    relation: Option<(GlobalId, Mir, Chain)>,
+    /// The relation's arrangements whose keys the steps pass on.
+    indexes: Vec<Arrangement>,
+}
+
+struct Arrangement {
+    index: GlobalId,
+    /// Over the columns of the join.
+    key: Vec<Scalar>,
+    /// Over the relation's own.
+    own_key: Vec<Scalar>,
 }
 
 /// One key expression of a stage.
@@ -101,7 +110,8 @@ impl Planner<'_> {
         }
         let sides = self.sides(inputs);
         let order = order(&sides, classes);
-        let lowered = inputs.iter().map(|i| self.node(i)).collect::<Result<Vec<_>, _>>()?;
+        // Inputs that are looked up in an arrangement are the bare relation.
+        let mut bare: Vec<Option<Mir>> = vec![None; inputs.len()];
 
         let start = order[0];
         let mut progress = Progress::new(classes, &sides[start].columns);
@@ -114,14 +124,17 @@ impl Planner<'_> {
         for (step, &next) in order.iter().enumerate().skip(1) {
             let side = &sides[next];
             let (mut parts, mut checks) = progress.add(&bound, &side.columns, &types)?;
-            self.use_arrangement(side, &mut parts, &mut checks, &types)?;
+            let arranged = self.use_arrangement(side, &mut parts, &mut checks, &types)?;
             if parts.is_empty() {
                 self.notice_cross(inputs, &sides, &order[..step], next);
             }
             let stream = Columns(&have);
             let stream_key = parts.iter().map(|p| stream.local(&p.stream)).collect();
             let offset = side.columns.start;
-            let lookup_key = parts.iter().map(|p| permuted(&p.lookup, |c| c - offset)).collect();
+            let lookup_key = match arranged {
+                Some(a) => a.own_key.clone(),
+                None => parts.iter().map(|p| permuted(&p.lookup, |c| c - offset)).collect(),
+            };
             let null_safe = parts.iter().map(|p| p.null_safe).collect();
 
             let all: Vec<usize> = have.iter().copied().chain(side.columns.clone()).collect();
@@ -129,6 +142,15 @@ impl Planner<'_> {
             checks.extend(chain.take_predicates(|s| s.is_subset(&bound)));
             let columns = Columns(&all);
             let mut here = Chain::new(all.len());
+            let mut stage_types: Vec<ColType> = all.iter().map(|c| types[*c].clone()).collect();
+            if let (Some(_), Some((_, relation, steps))) = (arranged, &side.relation) {
+                // The side's own steps come first: they make its columns from the relation's.
+                let n = have.len();
+                here = steps.beside(n);
+                stage_types.truncate(n);
+                stage_types.extend(relation.types());
+                bare[next] = Some(relation.clone());
+            }
             here.filter(&checks.iter().map(|p| columns.local(p)).collect::<Vec<_>>());
             let last = step + 1 == order.len();
             let mfp = if last && !apart {
@@ -143,8 +165,12 @@ impl Planner<'_> {
                 have = kept;
                 here.finish()
             };
-            out_types = mfp.output_types(&all.iter().map(|c| types[*c].clone()).collect::<Vec<_>>());
+            out_types = mfp.output_types(&stage_types);
             stages.push(JoinStage { lookup: next, stream_key, lookup_key, null_safe, mfp });
+        }
+        let mut lowered = Vec::new();
+        for (i, bare) in inputs.iter().zip(&bare) {
+            lowered.push(self.node(bare.as_ref().unwrap_or(i))?);
         }
         let join = self.lir(out_types, LirKind::Join { inputs: lowered, start, stages });
         if !apart {
@@ -177,32 +203,47 @@ impl Planner<'_> {
         for i in inputs {
             let columns = at..at + i.arity();
             let unique = unique_keys(i, &self.keys).into_iter().map(|k| k.into_iter().map(|c| c + at).collect()).collect();
-            let object = match i {
-                Mir::Get { id: Id::Global(g), .. } => Some(*g),
+            let (base, steps) = Chain::peel(i);
+            let relation = match base {
+                Mir::Get { id: Id::Global(g), .. } if steps.is_movable() => Some((*g, base.clone(), steps)),
                 _ => None,
             };
-            let shift = |k: &Scalar| permuted(k, |c| c + at);
-            let indexes = object.map_or(vec![], |g| (self.indexes)(g));
-            let indexes = indexes.into_iter().map(|(id, key)| (id, key.iter().map(shift).collect())).collect();
+            let mut indexes = Vec::new();
+            if let Some((g, _, steps)) = &relation {
+                for (index, own_key) in (self.indexes)(*g) {
+                    // The column in which the steps show a column of the relation.
+                    let shown = |c: usize| steps.project.iter().position(|p| *p == c);
+                    if !own_key.is_empty() && own_key.iter().all(|k| within(k, |c| shown(c).is_some())) {
+                        let key = own_key.iter().map(|k| permuted(k, |c| at + shown(c).unwrap_or(0))).collect();
+                        indexes.push(Arrangement { index, key, own_key });
+                    }
+                }
+            }
             at = columns.end;
-            sides.push(Side { columns, unique, object, indexes });
+            sides.push(Side { columns, unique, relation, indexes });
         }
         sides
     }
 
     /// Puts the key into the order of an arrangement at hand, the longest one that fits. What it leaves out is checked after the look-up.
-    fn use_arrangement(&mut self, side: &Side, parts: &mut Vec<KeyPart>, checks: &mut Vec<Scalar>, types: &[ColType]) -> Result<(), SqlError> {
+    fn use_arrangement<'s>(
+        &mut self,
+        side: &'s Side,
+        parts: &mut Vec<KeyPart>,
+        checks: &mut Vec<Scalar>,
+        types: &[ColType],
+    ) -> Result<Option<&'s Arrangement>, SqlError> {
         let fits = |key: &[Scalar]| key.iter().map(|k| parts.iter().position(|p| p.lookup == *k)).collect::<Option<Vec<usize>>>();
-        let fitting = side.indexes.iter().filter(|(_, key)| !key.is_empty()).filter_map(|(id, key)| Some((*id, fits(key)?)));
-        let (Some((index, chosen)), Some(object)) = (fitting.max_by_key(|(_, c)| c.len()), side.object) else { return Ok(()) };
-        self.used.insert((object, index));
+        let fitting = side.indexes.iter().filter_map(|a| Some((a, fits(&a.key)?)));
+        let (Some((arrangement, chosen)), Some((object, _, _))) = (fitting.max_by_key(|(_, c)| c.len()), &side.relation) else { return Ok(None) };
+        self.used.insert((*object, arrangement.index));
         for (i, p) in parts.iter().enumerate() {
             if !chosen.contains(&i) {
                 checks.push(equality::equality(p.stream.clone(), p.lookup.clone(), &p.lookup.typ(types).ty, p.null_safe)?);
             }
         }
         *parts = chosen.into_iter().map(|i| parts[i].clone()).collect();
-        Ok(())
+        Ok(Some(arrangement))
     }
 
     fn notice_cross(&mut self, inputs: &[Mir], sides: &[Side], before: &[usize], next: usize) {
@@ -248,7 +289,7 @@ fn merit(side: &Side, classes: &[Equivalence], bound: &BTreeSet<usize>) -> Merit
     }
     let has = |k: &Scalar| keys.contains(&k);
     let unique = side.unique.iter().any(|u| u.iter().all(|c| has(&Scalar::Column(*c))));
-    let arranged = side.indexes.iter().any(|(_, key)| !key.is_empty() && key.iter().all(has));
+    let arranged = side.indexes.iter().any(|a| a.key.iter().all(has));
     (!keys.is_empty() || side.unique.iter().any(Vec::is_empty), unique, arranged, keys.len())
 }
 

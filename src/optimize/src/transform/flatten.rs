@@ -69,10 +69,14 @@ fn flatten(mir: &mut Mir) {
         e.exprs.iter_mut().for_each(|x| x.substitute(&columns));
         inner_classes.push(e);
     }
+    let (inner_classes, not_null) = super::pushdown::merged(inner_classes);
+    predicates.extend(not_null);
     let joined = match flat.len() {
-        0 => Mir::unit(),
+        0 if inner_classes.is_empty() => Mir::unit(),
+        // Classes of constants are left to become predicates.
+        0 => Mir::Join { inputs: vec![Mir::unit()], equivalences: inner_classes },
         1 if inner_classes.is_empty() => flat.remove(0),
-        _ => Mir::Join { inputs: flat, equivalences: super::pushdown::merged(inner_classes) },
+        _ => Mir::Join { inputs: flat, equivalences: inner_classes },
     };
     let filtered = joined.filter(predicates);
     let mut outputs = Vec::new();

@@ -264,8 +264,19 @@ fn decided(xs: Vec<Scalar>, unit: bool) -> Scalar {
         0 => Scalar::bool(unit),
         1 => kept.remove(0),
         _ if unit => Scalar::And(kept),
-        _ => Scalar::Or(kept),
+        _ => factored(kept),
     }
+}
+
+/// `(c and x) or (c and y)` is `c and (x or y)`: a join's equality comes out of a disjunction.
+fn factored(xs: Vec<Scalar>) -> Scalar {
+    let parts: Vec<Vec<Scalar>> = xs.iter().map(|x| if let Scalar::And(ys) = x { ys.clone() } else { vec![x.clone()] }).collect();
+    let common: Vec<Scalar> = parts[0].iter().filter(|p| super::is_movable(p) && parts[1..].iter().all(|other| other.contains(p))).cloned().collect();
+    if common.is_empty() {
+        return Scalar::Or(xs);
+    }
+    let rest = parts.into_iter().map(|p| decided(p.into_iter().filter(|x| !common.contains(x)).collect(), true)).collect();
+    decided(common.into_iter().chain([decided(rest, false)]).collect(), true)
 }
 
 fn case(branches: Vec<(Scalar, Scalar)>, mut otherwise: Scalar, ty: ColType) -> Scalar {

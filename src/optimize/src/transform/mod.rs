@@ -102,7 +102,7 @@ fn conjuncts(p: Scalar) -> Vec<Scalar> {
 }
 
 /// Whether a predicate may be evaluated on other rows than the plan says: it raises no errors and is no matter of chance.
-fn is_movable(p: &Scalar) -> bool {
+pub(crate) fn is_movable(p: &Scalar) -> bool {
     let mut volatile = false;
     p.visit(&mut |x| {
         if let Scalar::Call { func, .. } = x {

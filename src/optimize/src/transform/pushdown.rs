@@ -169,7 +169,14 @@ fn join(inputs: Vec<Mir>, mut classes: Vec<Equivalence>, predicates: Vec<Scalar>
             _ => stay.push(p),
         }
     }
-    let classes = merged(classes);
+    let (classes, not_null) = merged(classes);
+    for p in not_null {
+        match side(&p) {
+            Some(i) if is_movable(&p) && !down[i].contains(&p) => down[i].push(p),
+            Some(_) if is_movable(&p) => {}
+            _ => stay.push(p),
+        }
+    }
 
     // Predicates on one column hold for its equals.
     let mut implied: Vec<(usize, Scalar)> = Vec::new();
@@ -223,8 +230,9 @@ fn join(inputs: Vec<Mir>, mut classes: Vec<Equivalence>, predicates: Vec<Scalar>
     Ok(Mir::Join { inputs: pushed, equivalences: kept }.filter(stay))
 }
 
-/// Classes with a common member are one; NULLs match in it only if they do in all its parts.
-pub(super) fn merged(classes: Vec<Equivalence>) -> Vec<Equivalence> {
+/// Classes with a common member are one; NULLs match in it only if they do in all its parts. Of `x = x` there remains that
+/// `x` is not null: the second result.
+pub(super) fn merged(classes: Vec<Equivalence>) -> (Vec<Equivalence>, Vec<Scalar>) {
     let mut out: Vec<Equivalence> = Vec::new();
     for mut class in classes {
         class.exprs = class.exprs.into_iter().fold(vec![], |mut v, x| {
@@ -241,5 +249,7 @@ pub(super) fn merged(classes: Vec<Equivalence>) -> Vec<Equivalence> {
         }
         out.push(class);
     }
-    out
+    let (single, several): (Vec<_>, Vec<_>) = out.into_iter().partition(|e| e.exprs.len() < 2);
+    let not_null = single.into_iter().filter(|e| !e.null_safe).flat_map(|e| e.exprs).map(|x| Scalar::Not(Box::new(Scalar::IsNull(Box::new(x))))).collect();
+    (several, not_null)
 }

@@ -122,8 +122,7 @@ fn beside(mir: &mut Mir, bound: &Bindings) {
         }
         let outputs: Vec<usize> = (0..starts[inputs.len()]).map(|c| place(source(c))).collect();
         inputs.remove(own);
-        let mut classes = super::pushdown::merged(std::mem::take(equivalences));
-        classes.retain(|e| e.exprs.len() > 1);
+        let (classes, not_null) = super::pushdown::merged(std::mem::take(equivalences));
         *equivalences = classes;
         let mut joined = take(mir);
         if let Mir::Join { inputs, equivalences } = &mut joined {
@@ -131,7 +130,7 @@ fn beside(mir: &mut Mir, bound: &Bindings) {
                 joined = inputs.remove(0);
             }
         }
-        *mir = joined.project(outputs);
+        *mir = joined.filter(not_null).project(outputs);
         return;
     }
 }
@@ -203,9 +202,9 @@ fn without_set(inputs: &[Mir], classes: &[Equivalence], y: usize, set: std::ops:
             x.permute(&place);
         }
     }
-    let mut classes = super::pushdown::merged(classes);
-    classes.retain(|e| e.exprs.len() > 1);
+    let (classes, more) = super::pushdown::merged(classes);
     not_null.iter_mut().for_each(|p| p.permute(&place));
+    not_null.extend(more);
     let joined = if kept.len() == 1 && classes.is_empty() { kept.remove(0) } else { Mir::Join { inputs: kept, equivalences: classes } };
     let mut scalars: Vec<Scalar> = columns;
     scalars.iter_mut().for_each(|s| s.permute(&place));

@@ -63,7 +63,22 @@ fn run(lir: &Lir, tables: &Tables, locals: &mut BTreeMap<LocalId, Rows>) -> Outc
             locals.insert(*id, rows);
             run(body, tables, locals)?
         }
-        LirKind::LetRec { .. } => panic!("no recursion here"),
+        LirKind::LetRec { bindings, body, .. } => {
+            bindings.iter().for_each(|(id, _)| {
+                locals.insert(*id, vec![]);
+            });
+            loop {
+                let mut changed = false;
+                for (id, value) in bindings {
+                    let rows = run(value, tables, locals)?;
+                    changed |= locals.insert(*id, rows.clone()) != Some(rows);
+                }
+                if !changed {
+                    break;
+                }
+            }
+            run(body, tables, locals)?
+        }
         LirKind::Mfp { input, mfp: m } => {
             let rows = run(input, tables, locals)?;
             mfp(rows, &input.types, m)?

@@ -79,7 +79,7 @@ impl Queries<'_> {
             return self.leaf(scope);
         }
         let f = fuel - 1;
-        match self.rng.below(18) {
+        match self.rng.below(21) {
             0 | 1 => {
                 let input = self.relation(f, scope);
                 let n = input.arity();
@@ -145,8 +145,41 @@ impl Queries<'_> {
                 let mapped = Hir::Map { input: Box::new(w), scalars: vec![HirScalar::Call { func: func(480), args: vec![number], ty: int() }] };
                 Hir::Project { input: Box::new(mapped), outputs: (0..n).chain([n + 1]).collect() }
             }
+            17 => self.call(scope),
+            18 => Hir::RowsFrom { functions: vec![self.call(scope), self.call(scope)], with_ordinality: false },
+            19 => {
+                // Everything reachable, from the enclosing rows' columns or a table.
+                let id = LocalId(self.next_local);
+                self.next_local += 1;
+                let base = self.one_column(f, scope);
+                let mut inner = scope.clone();
+                inner.locals.push((id, 1));
+                let here = Hir::GetLocal { id, types: vec![int()] };
+                let step = Hir::Get { id: GlobalId(1), types: vec![int(); 2], keys: vec![] };
+                let column = |c| HirScalar::Column(ColumnRef { level: 0, column: c }, int());
+                let on = HirScalar::Call { func: func(65), args: vec![column(0), column(1)], ty: SqlType::Bool.nullable() };
+                let joined = Hir::Join { left: Box::new(here), right: Box::new(step), on, kind: JoinKind::Inner, lateral: false };
+                let next = Hir::Project { input: Box::new(joined), outputs: vec![2] };
+                let value = Hir::Distinct { input: Box::new(Hir::Union { inputs: vec![base, next] }) };
+                let bindings = vec![sql::hir::HirRec { id, types: vec![int()], value }];
+                Hir::LetRec { bindings, limit: None, return_at_limit: false, body: Box::new(self.relation(f.min(1), &inner)) }
+            }
             _ => self.leaf(scope),
         }
+    }
+
+    /// generate_series from 0 to a literal or an enclosing column.
+    fn call(&mut self, scope: &Scope) -> Hir {
+        let zero = HirScalar::Literal(Value::Int4(0), SqlType::Int4.not_null());
+        let to = match scope.outer.len() {
+            0 => HirScalar::Literal(Value::Int4(self.rng.below(3) as i32), int()),
+            n => {
+                let level = 1 + self.rng.below(n);
+                self.column(level, scope.outer[n - level])
+            }
+        };
+        let func = expr::table::by_oid(1067).expect("generate_series is there");
+        Hir::CallTable { func, args: vec![zero, to], columns: vec![int()], with_ordinality: false }
     }
 
     fn leaf(&mut self, scope: &Scope) -> Hir {
@@ -250,7 +283,7 @@ impl Queries<'_> {
             s.outer.push(n);
             s
         };
-        match self.rng.below(if fuel == 0 { 5 } else { 9 }) {
+        match self.rng.below(if fuel == 0 { 5 } else { 11 }) {
             0 | 1 => self.column(0, n),
             2 | 3 if !scope.outer.is_empty() => {
                 let level = 1 + self.rng.below(scope.outer.len());
@@ -276,6 +309,39 @@ impl Queries<'_> {
                     r = Hir::Project { input: Box::new(r), outputs: vec![0] };
                 }
                 HirScalar::Subquery(Box::new(r), int())
+            }
+            8 => {
+                let input = self.one_column(fuel - 1, &inner());
+                let ty = SqlType::Array(Box::new(SqlType::Int4)).not_null();
+                let array = HirScalar::ArraySubquery {
+                    input: Box::new(input),
+                    order_by: vec![ColumnOrder { column: 0, desc: true, nulls_last: false }],
+                    column: 0,
+                    ty,
+                };
+                let length = HirScalar::Literal(Value::Int4(1), SqlType::Int4.not_null());
+                HirScalar::Call { func: func(2176), args: vec![array, length], ty: int() }
+            }
+            9 => {
+                // A division that CASE keeps from failing.
+                let by = self.column(0, n);
+                let zero = HirScalar::Literal(Value::Int4(0), SqlType::Int4.not_null());
+                let is_zero = HirScalar::Call { func: func(65), args: vec![by.clone(), zero.clone()], ty: SqlType::Bool.nullable() };
+                let by = deeper(by);
+                let divided = HirScalar::Call { func: func(154), args: vec![self.column(0, 1), by], ty: int() };
+                let input = self.one_column(fuel - 1, &inner());
+                let mapped = Hir::Map { input: Box::new(input), scalars: vec![divided] };
+                let a = HirAggregate {
+                    func: agg(2116),
+                    args: vec![HirScalar::Column(ColumnRef { level: 0, column: 1 }, int())],
+                    direct: 0,
+                    distinct: false,
+                    filter: None,
+                    order_by: vec![],
+                    ty: int(),
+                };
+                let sub = Hir::Reduce { input: Box::new(mapped), group_key: vec![], aggregates: vec![a], scalar: true };
+                HirScalar::Case { branches: vec![(is_zero, zero)], otherwise: Box::new(HirScalar::Subquery(Box::new(sub), int())), ty: int() }
             }
             _ => HirScalar::Subquery(Box::new(self.one_column(fuel - 1, &inner())), int()),
         }
