@@ -237,6 +237,14 @@ pub async fn inspect(connector: &Connector) -> Result<Vec<UpstreamTable>, SqlErr
     }
 }
 
+/// Frees what the source holds upstream (a PostgreSQL replication slot), after DROP SOURCE: else upstream keeps its WAL for ever.
+pub async fn forget(connector: &Connector) -> Result<(), SqlError> {
+    match connector {
+        Connector::Postgres { .. } => crate::source::postgres::forget(connector).await,
+        _ => Ok(()),
+    }
+}
+
 /// A table that a source can feed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpstreamTable {

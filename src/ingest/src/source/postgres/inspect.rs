@@ -1,0 +1,201 @@
+//! Looking at the upstream database: connecting, what must be set there, which tables a publication has.
+
+use crate::spec::{Connector, UpstreamTable};
+use repr::error::state;
+use repr::{ColType, RelDesc, SqlError, SqlType};
+use std::time::Duration;
+use tokio_postgres::{Client, Config, NoTls};
+
+/// The oldest server whose replication stream has what is used here (`messages`).
+const VERSION_MIN: i32 = 140_000;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where and as whom to connect.
+#[derive(Clone)]
+pub struct Target {
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub password: Option<String>,
+    pub database: String,
+    pub publication: String,
+    pub slot: String,
+}
+
+impl Target {
+    /// Errors: not a Postgres connector; an SSL mode that is not supported.
+    pub fn of(connector: &Connector) -> Result<Target, SqlError> {
+        let Connector::Postgres { host, port, user, password, database, ssl_mode, publication, slot } = connector else {
+            return Err(SqlError::internal("not a PostgreSQL connector"));
+        };
+        match ssl_mode.to_ascii_lowercase().as_str() {
+            "" | "disable" | "allow" | "prefer" => {}
+            other => {
+                return Err(SqlError::unsupported(
+                    format!("SSL MODE '{other}' for PostgreSQL connections"),
+                    "use SSL MODE 'disable' over a private network or a tunnel",
+                ))
+            }
+        }
+        let (host, port, user, password) = (host.clone(), *port, user.clone(), password.clone());
+        Ok(Target { host, port, user, password, database: database.clone(), publication: publication.clone(), slot: slot.clone() })
+    }
+
+    fn connection_error(&self, e: &tokio_postgres::Error) -> SqlError {
+        let message = format!("could not connect to PostgreSQL at {}:{}: {}", self.host, self.port, error_text(e));
+        SqlError::new(state::CONNECTION_FAILURE, message)
+    }
+
+    /// A connection for queries, whose values print as they do in the replication stream.
+    pub async fn connect(&self) -> Result<Client, SqlError> {
+        let mut config = Config::new();
+        config.host(&self.host).port(self.port).user(&self.user).dbname(&self.database).application_name("riverdelta").connect_timeout(CONNECT_TIMEOUT);
+        config.options(SESSION_OPTIONS);
+        if let Some(password) = &self.password {
+            config.password(password);
+        }
+        let (client, connection) = config.connect(NoTls).await.map_err(|e| self.connection_error(&e))?;
+        tokio::spawn(async move {
+            if let Err(e) = connection.await {
+                tracing::debug!(error = %e, "connection to PostgreSQL ended");
+            }
+        });
+        Ok(client)
+    }
+}
+
+/// Text forms that do not depend on the server's or the role's settings.
+pub const SESSION_OPTIONS: &str =
+    "-c datestyle=ISO,MDY -c intervalstyle=postgres -c timezone=UTC -c extra_float_digits=1 -c bytea_output=hex -c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
+
+/// The server's own words if there are any.
+pub fn error_text(e: &tokio_postgres::Error) -> String {
+    match e.as_db_error() {
+        Some(db) => db.message().to_owned(),
+        None => {
+            let cause = std::error::Error::source(e).map(|s| format!(": {s}")).unwrap_or_default();
+            format!("{e}{cause}")
+        }
+    }
+}
+
+pub fn query_error(e: tokio_postgres::Error) -> SqlError {
+    SqlError::new(state::CONNECTION_FAILURE, format!("PostgreSQL reports: {}", error_text(&e)))
+}
+
+fn setting(message: String, hint: String) -> SqlError {
+    SqlError::new(repr::SqlState::new("55000"), message).with_hint(hint)
+}
+
+/// A table as the publication publishes it.
+#[derive(Clone, Debug)]
+pub struct Published {
+    pub table: UpstreamTable,
+    /// Rows of it alone, or of its partitions too.
+    pub is_partitioned: bool,
+    pub row_filter: Option<String>,
+}
+
+/// Server settings, publication and its tables.
+/// Errors: what must be set or made upstream, with the statement that does it.
+pub async fn inspect(client: &Client, target: &Target) -> Result<Vec<Published>, SqlError> {
+    let version: i32 = client.query_one_scalar("SELECT current_setting('server_version_num')::int4", &[]).await.map_err(query_error)?;
+    if version < VERSION_MIN {
+        return Err(SqlError::unsupported("a PostgreSQL server older than version 14", "upgrade the upstream server"));
+    }
+    let wal_level: String = client.query_one_scalar("SELECT current_setting('wal_level')", &[]).await.map_err(query_error)?;
+    if wal_level != "logical" {
+        let hint = "run ALTER SYSTEM SET wal_level = logical upstream and restart that server".to_owned();
+        return Err(setting(format!("wal_level of the upstream database is \"{wal_level}\", but must be \"logical\""), hint));
+    }
+    let may: bool = client
+        .query_one_scalar(
+            "SELECT rolsuper OR rolreplication OR pg_has_role(current_user, oid, 'member') AND rolsuper FROM pg_roles WHERE rolname = current_user",
+            &[],
+        )
+        .await
+        .map_err(query_error)?;
+    if !may {
+        // Managed services give replication by roles of their own, so this is only said if it is also refused there.
+        let managed: bool = client
+            .query_one_scalar("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname IN ('rds_replication', 'cloudsqlsuperuser', 'azure_pg_admin') AND pg_has_role(current_user, oid, 'member'))", &[])
+            .await
+            .map_err(query_error)?;
+        if !managed {
+            let hint = format!("run ALTER ROLE {} REPLICATION upstream", quote(&target.user));
+            return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("upstream role \"{}\" may not replicate", target.user)).with_hint(hint));
+        }
+    }
+    let exists: bool =
+        client.query_one_scalar("SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = $1)", &[&target.publication]).await.map_err(query_error)?;
+    if !exists {
+        let hint = format!("run CREATE PUBLICATION {} FOR ALL TABLES upstream, or name the tables", quote(&target.publication));
+        return Err(SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("publication \"{}\" does not exist in upstream database \"{}\"", target.publication, target.database),
+        )
+        .with_hint(hint));
+    }
+    tables(client, target, version).await
+}
+
+async fn tables(client: &Client, target: &Target, version: i32) -> Result<Vec<Published>, SqlError> {
+    // Column lists and row filters came with version 15.
+    let extra = if version >= 150_000 { "p.attnames::text[], p.rowfilter" } else { "NULL::text[], NULL::text" };
+    let sql = format!(
+        "SELECT n.nspname::text, c.relname::text, c.oid, c.relreplident, c.relkind = 'p', {extra}
+         FROM pg_publication_tables p JOIN pg_namespace n ON n.nspname = p.schemaname JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
+         WHERE p.pubname = $1 ORDER BY 1, 2"
+    );
+    let mut out = Vec::new();
+    for row in client.query(&sql, &[&target.publication]).await.map_err(query_error)? {
+        let (oid, identity): (u32, i8) = (row.get(2), row.get(3));
+        let listed: Option<Vec<String>> = row.get(5);
+        let desc = describe(client, oid, listed.as_deref()).await?;
+        let table = UpstreamTable { schema: row.get(0), name: row.get(1), desc, replica_identity: char::from(identity as u8) };
+        out.push(Published { table, is_partitioned: row.get(4), row_filter: row.get(6) });
+    }
+    Ok(out)
+}
+
+/// Columns (generated ones are not replicated) and primary key.
+async fn describe(client: &Client, oid: u32, listed: Option<&[String]>) -> Result<RelDesc, SqlError> {
+    let sql = "SELECT a.attname::text, CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE a.atttypid END, CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END, a.attnotnull
+               FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+               WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum";
+    let mut desc = RelDesc::default();
+    for row in client.query(sql, &[&oid]).await.map_err(query_error)? {
+        let name: String = row.get(0);
+        if listed.is_some_and(|l| !l.contains(&name)) {
+            continue;
+        }
+        let (type_oid, typmod, not_null): (u32, i32, bool) = (row.get(1), row.get(2), row.get(3));
+        let ty = our_type(type_oid);
+        let typmod = if ty == SqlType::Text { -1 } else { typmod };
+        desc.names.push(name);
+        desc.types.push(ColType { ty, typmod, nullable: !not_null });
+    }
+    let sql = "SELECT a.attname::text FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (attnum, pos)
+               JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE i.indrelid = $1 AND i.indisprimary ORDER BY k.pos";
+    let names: Vec<String> = client.query(sql, &[&oid]).await.map_err(query_error)?.iter().map(|r| r.get(0)).collect();
+    let key: Option<Vec<usize>> = names.iter().map(|n| desc.names.iter().position(|m| m == n)).collect();
+    desc.keys.extend(key.filter(|k| !k.is_empty()));
+    Ok(desc)
+}
+
+/// The type that values of an upstream type are kept in: text for types we do not have, and for names that only mean something there.
+pub fn our_type(oid: u32) -> SqlType {
+    fn is_known(ty: &SqlType) -> bool {
+        match ty {
+            SqlType::Reg(_) | SqlType::Record(_) | SqlType::Unknown | SqlType::Void | SqlType::JsonPath => false,
+            SqlType::Array(e) => is_known(e),
+            _ => true,
+        }
+    }
+    SqlType::from_oid(oid).filter(is_known).unwrap_or(SqlType::Text)
+}
+
+/// An identifier in double quotes.
+pub fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

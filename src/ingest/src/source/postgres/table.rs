@@ -1,0 +1,404 @@
+//! One upstream table on its way into one relation: tuples to rows, old rows found by key.
+//!
+//! ```text
+//!   identity      update, delete name the old row by     state here
+//!   default, index   key (old key, or the new row's)     key bytes -> row bytes of every row, once it is needed
+//!   full             the whole old row                   none
+//! ```
+//!
+//! The state is read back from what is durable when the first update, delete or truncation comes; what the open unit changed
+//! since is laid over it. A table that is only inserted into never costs that memory.
+//!
+//! Law: after any prefix of whole transactions the sum of all changes handed over is the table's content at that position.
+
+use super::pgoutput::{Cell, Old, Relation};
+use crate::decode::Rows;
+use crate::spec::{ColumnSource, OutputSpec};
+use repr::style::TextStyle;
+use repr::text::from_text;
+use repr::{Col, ColType, Deltas, Diff, GlobalId, RowCodec, SqlError, SqlType, Value};
+use std::collections::HashMap;
+
+type Bytes = Box<[u8]>;
+type Map<V> = HashMap<Bytes, V, foldhash::fast::RandomState>;
+
+/// Rows of an open unit that are remembered for a TRUNCATE in the same unit, for tables without a key.
+const REMEMBERED_ROWS: usize = 1_000_000;
+
+/// Why a change was not taken in. Nothing of it was then.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// [`Table::load`] must come first; then the same change again.
+    NeedsState,
+    /// This row cannot be taken in; others can.
+    Bad(String),
+    /// The source cannot go on.
+    Fatal(String),
+}
+
+impl From<String> for Refused {
+    fn from(reason: String) -> Refused {
+        Refused::Bad(reason)
+    }
+}
+
+/// How the upstream table's columns become ours, as the last relation message says.
+struct Mapping {
+    /// For each of our columns its place in a tuple.
+    cols: Vec<usize>,
+    /// Our columns that make up the replica identity's key; empty if there is none.
+    key: Vec<usize>,
+    key_codec: RowCodec,
+    is_full: bool,
+    width: usize,
+}
+
+pub struct Table {
+    pub id: GlobalId,
+    pub reference: String,
+    /// Its snapshot is contained, so changes are taken in.
+    pub active: bool,
+    names: Vec<String>,
+    types: Vec<ColType>,
+    codec: RowCodec,
+    style: TextStyle,
+    mapping: Option<Mapping>,
+    /// Rows by key. `None`: not needed so far.
+    map: Option<Map<Bytes>>,
+    /// Content of a table without key, for the TRUNCATE that asked for it.
+    content: Option<Map<Diff>>,
+    rows: Rows,
+    diffs: Vec<Diff>,
+    /// Changes before those in `rows`, not handed over yet.
+    ready: Vec<Deltas>,
+    /// Changes of the open unit that were handed over.
+    sent: Vec<Deltas>,
+    sent_rows: usize,
+    scratch: Vec<u8>,
+}
+
+impl Table {
+    /// Errors: a column that no upstream column brings.
+    pub fn new(output: &OutputSpec) -> Result<Table, String> {
+        let name = |c: &ColumnSource| match c {
+            ColumnSource::Value(name) => Ok(name.clone()),
+            other => Err(format!("column source {other:?} does not exist for PostgreSQL")),
+        };
+        let types = output.desc.types.clone();
+        Ok(Table {
+            id: output.id,
+            reference: output.reference.clone(),
+            active: output.snapshot_done,
+            names: output.columns.iter().map(name).collect::<Result<_, _>>()?,
+            codec: RowCodec::new(types.clone()),
+            style: TextStyle::default(),
+            mapping: None,
+            map: None,
+            content: None,
+            rows: Rows::new(&types),
+            diffs: Vec::new(),
+            ready: Vec::new(),
+            sent: Vec::new(),
+            sent_rows: 0,
+            scratch: Vec::new(),
+            types,
+        })
+    }
+
+    /// Names of the upstream columns, in the order of ours.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub fn state_rows(&self) -> usize {
+        self.map.as_ref().map_or(0, Map::len)
+    }
+
+    /// Changes that wait to be taken.
+    pub fn pending(&self) -> usize {
+        self.diffs.len() + self.ready.iter().map(Deltas::len).sum::<usize>()
+    }
+
+    /// Takes in how the table looks from here on. Answers with the names of columns that are ignored.
+    /// Errors: a column was dropped, or has another type.
+    pub fn set_relation(&mut self, relation: &Relation) -> Result<Vec<String>, String> {
+        let again = "drop the table and create it again";
+        let mut cols = Vec::with_capacity(self.names.len());
+        for (name, ty) in self.names.iter().zip(&self.types) {
+            let Some(at) = relation.columns.iter().position(|c| c.name == *name) else {
+                return Err(format!("column \"{name}\" of upstream table \"{}\" was dropped or renamed: {again}", self.reference));
+            };
+            if let Some(now) = incompatible(relation.columns[at].type_oid, &ty.ty) {
+                return Err(format!("column \"{name}\" of upstream table \"{}\" has type {now} now, not {}: {again}", self.reference, ty.ty));
+            }
+            cols.push(at);
+        }
+        let is_full = relation.identity == 'f';
+        let mut key = Vec::new();
+        for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.is_key && !is_full) {
+            match cols.iter().position(|c| *c == at) {
+                Some(i) => key.push(i),
+                None => {
+                    return Err(format!(
+                        "key column \"{}\" of upstream table \"{}\" is not a column of the relation: include it, or run ALTER TABLE {} REPLICA IDENTITY FULL upstream",
+                        column.name, self.reference, self.reference
+                    ))
+                }
+            }
+        }
+        let same_key = self.mapping.as_ref().is_some_and(|m| m.key == key && m.is_full == is_full);
+        if !same_key {
+            // Rows by another key, or rows that were not kept up to date: read again when needed.
+            self.map = None;
+        }
+        let ignored = relation.columns.iter().enumerate().filter(|(i, _)| !cols.contains(i)).map(|(_, c)| c.name.clone()).collect();
+        let key_codec = RowCodec::new(key.iter().map(|i| self.types[*i].clone()).collect());
+        self.mapping = Some(Mapping { cols, key, key_codec, is_full, width: relation.columns.len() });
+        Ok(ignored)
+    }
+
+    /// Values of a tuple; those left unchanged come from `old`.
+    fn values(&self, mapping: &Mapping, cells: &[Cell<'_>], old: Option<&[Value]>) -> Result<Vec<Value>, String> {
+        if cells.len() != mapping.width {
+            return Err(format!("a row of {} columns where {} were announced", cells.len(), mapping.width));
+        }
+        let mut out = Vec::with_capacity(mapping.cols.len());
+        for (i, at) in mapping.cols.iter().enumerate() {
+            out.push(match cells[*at] {
+                Cell::Text(text) => self.value(i, text)?,
+                Cell::Null => Value::Null,
+                Cell::Unchanged => match old {
+                    Some(old) => old[i].clone(),
+                    None => return Err(format!("column \"{}\" was left unchanged in a row that is not known", self.names[i])),
+                },
+            });
+        }
+        Ok(out)
+    }
+
+    /// The value of column `i` from its text.
+    pub fn value(&self, i: usize, text: &str) -> Result<Value, String> {
+        from_text(text, &self.types[i].ty, -1, &self.style).map_err(|e| format!("column \"{}\": {e}", self.names[i]))
+    }
+
+    /// Key bytes of the key's cells in a tuple; `None` if one of them was not sent.
+    fn key_of_cells(&self, mapping: &Mapping, cells: &[Cell<'_>]) -> Result<Option<Bytes>, String> {
+        let mut key = Vec::with_capacity(mapping.key.len());
+        for i in &mapping.key {
+            match cells.get(mapping.cols[*i]) {
+                Some(Cell::Text(text)) => key.push(self.value(*i, text)?),
+                Some(Cell::Null) => key.push(Value::Null),
+                Some(Cell::Unchanged) | None => return Ok(None),
+            }
+        }
+        let mut out = Vec::new();
+        mapping.key_codec.encode_key(&key, &mut out);
+        Ok(Some(out.into()))
+    }
+
+    fn push(&mut self, row: &[Value], diff: Diff) {
+        self.rows.push_row(row);
+        self.diffs.push(diff);
+    }
+
+    /// Adds a row of the snapshot.
+    pub fn push_snapshot(&mut self, row: &[Value]) {
+        self.push(row, 1);
+    }
+
+    fn mapping(&self) -> Result<&Mapping, Refused> {
+        self.mapping.as_ref().ok_or_else(|| Refused::Fatal(format!("a change of table \"{}\" came before its description", self.reference)))
+    }
+
+    pub fn insert(&mut self, new: &[Cell<'_>]) -> Result<(), Refused> {
+        let mapping = self.mapping()?;
+        let values = self.values(mapping, new, None)?;
+        let replaced = self.put(&values);
+        if let Some(old) = replaced {
+            self.push(&old, -1);
+        }
+        self.push(&values, 1);
+        Ok(())
+    }
+
+    /// Keeps the row under its key. Answers with the row that had the key.
+    fn put(&mut self, values: &[Value]) -> Option<Vec<Value>> {
+        let (Some(mapping), Some(map)) = (&self.mapping, &mut self.map) else {
+            return None;
+        };
+        let key_values: Vec<Value> = mapping.key.iter().map(|i| values[*i].clone()).collect();
+        let mut key = Vec::new();
+        mapping.key_codec.encode_key(&key_values, &mut key);
+        self.scratch.clear();
+        self.codec.encode_row(values, &mut self.scratch);
+        map.insert(key.into(), self.scratch.as_slice().into()).map(|old| self.codec.decode_row(&old))
+    }
+
+    pub fn update(&mut self, old: &Old<'_>, new: &[Cell<'_>]) -> Result<(), Refused> {
+        let mapping = self.mapping()?;
+        if let (true, Old::Row(cells)) = (mapping.is_full, old) {
+            let before = self.values(mapping, cells, None)?;
+            let after = self.values(mapping, new, Some(&before))?;
+            self.push(&before, -1);
+            self.push(&after, 1);
+            return Ok(());
+        }
+        let key = self.old_key(mapping, old, Some(new))?;
+        let map = self.map.as_ref().ok_or(Refused::NeedsState)?;
+        let before = map.get(&key).map(|row| self.codec.decode_row(row));
+        let after = self.values(mapping, new, before.as_deref())?;
+        if let Some(map) = &mut self.map {
+            map.remove(&key);
+        }
+        if let Some(before) = before {
+            self.push(&before, -1);
+        }
+        if let Some(replaced) = self.put(&after) {
+            self.push(&replaced, -1);
+        }
+        self.push(&after, 1);
+        Ok(())
+    }
+
+    pub fn delete(&mut self, old: &Old<'_>) -> Result<(), Refused> {
+        let mapping = self.mapping()?;
+        if let (true, Old::Row(cells)) = (mapping.is_full, old) {
+            let before = self.values(mapping, cells, None)?;
+            self.push(&before, -1);
+            return Ok(());
+        }
+        let key = self.old_key(mapping, old, None)?;
+        let map = self.map.as_mut().ok_or(Refused::NeedsState)?;
+        let row = map.remove(&key).ok_or_else(|| Refused::Bad("the row to delete is not known".into()))?;
+        let before = self.codec.decode_row(&row);
+        self.push(&before, -1);
+        Ok(())
+    }
+
+    fn old_key(&self, mapping: &Mapping, old: &Old<'_>, new: Option<&[Cell<'_>]>) -> Result<Bytes, Refused> {
+        if mapping.key.is_empty() {
+            return Err(Refused::Fatal(format!(
+                "upstream table \"{}\" has no replica identity, so its changes cannot be followed: run ALTER TABLE {} REPLICA IDENTITY FULL upstream, then drop the table here and create it again",
+                self.reference, self.reference
+            )));
+        }
+        let cells = match (old, new) {
+            (Old::Key(cells) | Old::Row(cells), _) => cells,
+            (Old::Absent, Some(new)) => new,
+            (Old::Absent, None) => return Err(Refused::Bad("a delete without a key".into())),
+        };
+        self.key_of_cells(mapping, cells)?.ok_or_else(|| Refused::Bad("a change without its key".into()))
+    }
+
+    pub fn truncate(&mut self) -> Result<(), Refused> {
+        if let Some(map) = &mut self.map {
+            let gone = std::mem::take(map);
+            for row in gone.into_values() {
+                let values = self.codec.decode_row(&row);
+                self.push(&values, -1);
+            }
+            return Ok(());
+        }
+        let content = self.content.take().ok_or(Refused::NeedsState)?;
+        for (row, count) in content {
+            let values = self.codec.decode_row(&row);
+            self.push(&values, -count);
+        }
+        Ok(())
+    }
+
+    /// Whether handing over a part of the open unit now would lose what [`Table::load`] needs later.
+    pub fn must_load_before_part(&self) -> bool {
+        self.map.is_none() && self.pending() > 0 && self.mapping.as_ref().is_some_and(|m| !m.key.is_empty())
+    }
+
+    /// Takes in the content before the open unit, in parts; the unit's own changes are laid over it.
+    /// Errors: a part that cannot be read; a key with two rows; a unit too large to be truncated.
+    pub fn load(&mut self, parts: impl Iterator<Item = Result<Deltas, SqlError>>) -> Result<(), String> {
+        if self.sent_rows > REMEMBERED_ROWS {
+            return Err(format!(
+                "table \"{}\" was truncated in a transaction that changed more than {REMEMBERED_ROWS} of its rows: drop the table and create it again",
+                self.reference
+            ));
+        }
+        self.settle();
+        let mut content: Map<Diff> = Map::default();
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        let mine = self.sent.iter().chain(&self.ready).cloned().map(Ok).collect::<Vec<_>>();
+        for part in parts.chain(mine) {
+            let part = part.map_err(|e| e.to_string())?;
+            bytes.clear();
+            ends.clear();
+            self.codec.encode_rows(&part.rows.cols, part.len(), &mut bytes, &mut ends);
+            let mut start = 0;
+            for (i, end) in ends.iter().enumerate() {
+                let row = &bytes[start..*end as usize];
+                start = *end as usize;
+                let diff = part.diffs.get(i);
+                match content.get_mut(row) {
+                    Some(sum) if *sum + diff == 0 => {
+                        content.remove(row);
+                    }
+                    Some(sum) => *sum += diff,
+                    None => {
+                        content.insert(row.into(), *diff);
+                    }
+                }
+            }
+        }
+        match self.mapping.as_ref().filter(|m| !m.key.is_empty()) {
+            None => self.content = Some(content),
+            Some(mapping) => {
+                let mut map: Map<Bytes> = Map::default();
+                map.reserve(content.len());
+                for (row, count) in content {
+                    let values = self.codec.decode_row(&row);
+                    let key_values: Vec<Value> = mapping.key.iter().map(|i| values[*i].clone()).collect();
+                    let mut key = Vec::new();
+                    mapping.key_codec.encode_key(&key_values, &mut key);
+                    if count != 1 || map.insert(key.into(), row).is_some() {
+                        return Err(format!("the durable rows of table \"{}\" do not have unique keys: drop the table and create it again", self.reference));
+                    }
+                }
+                self.map = Some(map);
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        if !self.rows.is_empty() {
+            let diffs = Col::from_vec(std::mem::take(&mut self.diffs));
+            self.ready.push(Deltas { rows: self.rows.take(), diffs });
+        }
+    }
+
+    /// Changes to hand over; `more` of the same unit will follow.
+    pub fn take(&mut self, more: bool) -> Vec<Deltas> {
+        self.settle();
+        let out = std::mem::take(&mut self.ready);
+        if more && self.map.is_none() && self.active {
+            self.sent_rows += out.iter().map(Deltas::len).sum::<usize>();
+            if self.sent_rows <= REMEMBERED_ROWS {
+                self.sent.extend(out.iter().cloned());
+            } else {
+                self.sent.clear();
+            }
+        } else if !more {
+            self.sent.clear();
+            self.sent_rows = 0;
+        }
+        out
+    }
+}
+
+/// The type's name, if a column whose type has this oid cannot be read as `ours`.
+fn incompatible(oid: u32, ours: &SqlType) -> Option<String> {
+    // Types of the user's own came in as their base type or as text; only their oid is known here.
+    const FIRST_USER_OID: u32 = 16_384;
+    if oid >= FIRST_USER_OID || *ours == SqlType::Text {
+        return None;
+    }
+    let now = super::inspect::our_type(oid);
+    (now != *ours).then(|| now.to_string())
+}
