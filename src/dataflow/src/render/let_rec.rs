@@ -33,7 +33,7 @@ pub fn unsupported(bindings: &[(LocalId, Lir)]) -> Option<SqlError> {
             LirKind::LetRec { .. } => {
                 Some(SqlError::unsupported("WITH RECURSIVE inside WITH RECURSIVE", "make the inner query a materialized view of its own"))
             }
-            LirKind::Mfp { mfp, .. } if mfp.is_temporal() => {
+            k if super::is_temporal(k) => {
                 Some(SqlError::unsupported("a temporal filter inside WITH RECURSIVE", "filter in a view that the recursive query reads"))
             }
             _ => super::children(l).into_iter().find_map(walk),

@@ -332,6 +332,15 @@ pub fn children(l: &Lir) -> Vec<&Lir> {
     }
 }
 
+/// Whether the node itself has rows that come or go with time alone.
+pub fn is_temporal(kind: &LirKind) -> bool {
+    match kind {
+        LirKind::Mfp { mfp, .. } => mfp.is_temporal(),
+        LirKind::Join { stages, .. } => stages.iter().any(|s| s.mfp.is_temporal()),
+        _ => false,
+    }
+}
+
 /// All ids that a plan reads.
 pub fn reads(l: &Lir) -> BTreeSet<Id> {
     let mut out: BTreeSet<Id> = children(l).into_iter().flat_map(reads).collect();

@@ -10,6 +10,7 @@
 //! Dropping (DECISIONS 3): a dropped dataflow's exports are hidden at once; it is stopped when no dataflow that lives
 //! imports from it: its sources close, its operators let go, and timely removes it once it has drained on all workers.
 
+mod advance;
 mod export;
 mod hub;
 mod input;
@@ -27,7 +28,7 @@ use hub::{Cancel, Size};
 use input::ShardInput;
 use peek::Job;
 use plan::mir::Id;
-use plan::{DataflowDesc, Export, Import};
+use plan::{DataflowDesc, Export, Import, Lir};
 use repr::error::state;
 use repr::{ColType, Deltas, Diff, GlobalId, SqlError, Timestamp};
 use std::cell::Cell;
@@ -54,6 +55,10 @@ struct Dataflow {
     peeks: Vec<(GlobalId, Rc<Cell<bool>>)>,
     stopped: Rc<Cell<bool>>,
     dropped: bool,
+    /// Has rows that come or go with time alone.
+    temporal: bool,
+    /// The inputs know the shards to be complete below this time.
+    told: Timestamp,
 }
 
 /// An exported arrangement.
@@ -81,15 +86,31 @@ pub struct State<'w> {
     readers: Readers,
     dataflows: BTreeMap<GlobalId, Dataflow>,
     indexes: BTreeMap<GlobalId, Index>,
+    /// The dataflow behind each index, hidden ones included.
+    owners: BTreeMap<GlobalId, GlobalId>,
     waiting: Vec<Waiting>,
     /// All shards are complete below this time.
     closed: Timestamp,
+    /// When dataflows that lag are brought up.
+    sweep_at: Option<Instant>,
 }
 
 /// Runs a worker until it is told to stop.
 pub fn run(worker: &mut Worker, commands: &Receiver<Command>, hub: Arc<Hub>, readers: Readers) {
     let (index, peers) = (worker.index(), worker.peers());
-    let mut s = State { worker, index, peers, hub, readers, dataflows: BTreeMap::new(), indexes: BTreeMap::new(), waiting: vec![], closed: 0 };
+    let mut s = State {
+        worker,
+        index,
+        peers,
+        hub,
+        readers,
+        dataflows: BTreeMap::new(),
+        indexes: BTreeMap::new(),
+        owners: BTreeMap::new(),
+        waiting: vec![],
+        closed: 0,
+        sweep_at: None,
+    };
     loop {
         loop {
             match commands.try_recv() {
@@ -100,7 +121,8 @@ pub fn run(worker: &mut Worker, commands: &Receiver<Command>, hub: Arc<Hub>, rea
         }
         s.report();
         // A command that arrives after the look above leaves an unpark token, so this returns at once.
-        s.worker.step_or_park(None);
+        let park = s.sweep();
+        s.worker.step_or_park(park);
         s.report();
     }
 }
@@ -124,16 +146,6 @@ impl State<'_> {
         }
     }
 
-    fn tick(&mut self, t: Timestamp, shards: &[(GlobalId, Deltas)]) {
-        self.closed = self.closed.max(t + 1);
-        for (shard, input) in self.dataflows.values().flat_map(|d| &d.inputs) {
-            for (_, deltas) in shards.iter().filter(|s| s.0 == *shard) {
-                input.push(t, slice(deltas, self.index, self.peers));
-            }
-            input.close(t + 1);
-        }
-    }
-
     fn compact(&mut self, index: GlobalId, since: Timestamp) {
         if let Some(i) = self.indexes.get_mut(&index) {
             if since > i.since {
@@ -151,7 +163,18 @@ impl State<'_> {
         let up_to = desc.exports.iter().filter_map(|e| if let Export::Subscribe { up_to, .. } = e { *up_to } else { None });
         let until = up_to.chain(desc.until).chain(one_off.then_some(desc.as_of + 1)).min();
         let env = Rc::new(Env { ctx: desc.ctx.clone(), as_of: desc.as_of, until, stopped: stopped.clone(), worker: self.index });
-        let mut made = Dataflow { inputs: vec![], imports: vec![], wake: vec![], exports: vec![], subscribes: vec![], peeks: vec![], stopped, dropped: false };
+        let mut made = Dataflow {
+            inputs: vec![],
+            imports: vec![],
+            wake: vec![],
+            exports: vec![],
+            subscribes: vec![],
+            peeks: vec![],
+            stopped,
+            dropped: false,
+            temporal: desc.builds.iter().any(|b| is_temporal(&b.1)),
+            told: 0,
+        };
         let (hub, indexes, peers) = (&self.hub, &mut self.indexes, self.peers);
         let mut exported: Vec<(GlobalId, Index)> = Vec::new();
         self.worker.dataflow_named::<Timestamp, _, _>(&desc.name, |scope| {
@@ -202,14 +225,11 @@ impl State<'_> {
         });
         for (index, i) in exported {
             made.exports.push(index);
+            self.owners.insert(index, id);
             self.indexes.insert(index, i);
         }
-        for (_, input) in &made.inputs {
-            if self.closed > 0 {
-                input.close(self.closed);
-            }
-        }
         self.dataflows.insert(id, made);
+        self.catch_up(id);
     }
 
     fn drop_dataflow(&mut self, id: GlobalId) {
@@ -238,6 +258,7 @@ impl State<'_> {
             let Some(id) = self.dataflows.iter().find(|(_, d)| d.dropped && !d.exports.iter().any(|e| used.contains(e))).map(|d| *d.0) else { return };
             if let Some(d) = self.dataflows.remove(&id) {
                 d.stopped.set(true);
+                self.owners.retain(|_, owner| *owner != id);
                 d.inputs.iter().for_each(|i| i.1.wake());
                 d.wake.iter().for_each(|a| a.activate());
                 for (peek, done) in &d.peeks {
@@ -251,6 +272,9 @@ impl State<'_> {
 
     fn peek(&mut self, request: Arc<PeekRequest>) {
         let cancel = self.hub.open_peek(request.id, request.limit);
+        if let Some(owner) = self.owners.get(&request.index).copied() {
+            self.catch_up(owner);
+        }
         self.waiting.push(Waiting { request, cancel });
     }
 
@@ -327,6 +351,10 @@ impl State<'_> {
             self.stop_unused();
         }
     }
+}
+
+fn is_temporal(lir: &Lir) -> bool {
+    render::is_temporal(&lir.kind) || render::children(lir).into_iter().any(is_temporal)
 }
 
 fn dropped() -> SqlError {

@@ -14,7 +14,6 @@ mod ddl;
 mod expr;
 mod query;
 mod statement;
-pub mod walk;
 
 pub use ddl::*;
 pub use expr::*;
