@@ -173,10 +173,11 @@ fn put_range(r: &RangeValue, elem: &SqlType, out: &mut Vec<u8>) {
 }
 
 fn put_numeric(n: &Numeric, out: &mut Vec<u8>) {
+    // Postgres leaves a bit in the scale of infinities; clients ignore it, byte comparisons do not.
     let special = |sign: u16, out: &mut Vec<u8>| {
         out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(&sign.to_be_bytes());
-        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&if sign == NUMERIC_NAN { [0; 2] } else { [0, 0x20] });
     };
     match n {
         Numeric::NaN => return special(NUMERIC_NAN, out),

@@ -59,6 +59,8 @@ pub mod cast;
 pub mod cmp;
 /// Constructors, accessors, quantified comparison, guards: our own entries.
 pub mod construct;
+/// Dates, times, intervals.
+pub mod datetime;
 /// Floating-point arithmetic and mathematics.
 pub mod float;
 /// Addresses and networks.
@@ -67,6 +69,8 @@ pub mod inet;
 pub mod lift;
 /// LIKE, ILIKE, and the patterns of SIMILAR TO.
 pub mod like;
+/// Exact numbers.
+pub mod numeric;
 /// Ranges and multiranges.
 pub mod range;
 /// Regular expressions in Postgres's flavour.
@@ -174,6 +178,9 @@ const TABLES: &[&[Entry]] = &[
     cmp::ANY,
     cmp::RECORD,
     cmp::FUNCS,
+    numeric::FUNCS,
+    datetime::MIXED,
+    datetime::FUNCS,
     text::FUNCS,
     like::FUNCS,
     regex::FUNCS,

@@ -5,12 +5,15 @@
 //!   zone       IANA rules, fixed offsets               abbrev   Postgres's abbreviations
 //!   token      words and fields of a text              parse    date, time, timestamp from text
 //!   interval   intervals: text, modifiers, arithmetic  print    dates and times to text
+//!   arith      dates and times plus intervals, age     extract  parts, and cutting to them
 //! ```
 //!
 //! Not here: SQL functions (`expr`), the session's settings (`style`).
 
 mod abbrev;
+pub mod arith;
 pub mod calendar;
+pub mod extract;
 pub mod interval;
 mod parse;
 mod print;
