@@ -58,24 +58,23 @@ fn cat(a: &[Value], _: &Call<'_>) -> Result<Value, SqlError> {
         return Ok(a[0].clone());
     }
     let incompatible = |detail: &str| Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, "cannot concatenate incompatible arrays").with_detail(detail));
-    let lens = |d: &[(i32, i32)]| d.iter().map(|d| d.0).collect::<Vec<_>>();
     let (nx, ny) = (x.dims.len(), y.dims.len());
     let dims = if nx == ny {
-        if lens(&x.dims[1..]) != lens(&y.dims[1..]) {
+        if x.dims[1..] != y.dims[1..] {
             return incompatible("Arrays with differing element dimensions are not compatible for concatenation.");
         }
         let mut d = x.dims.clone();
         d[0].0 += y.dims[0].0;
         d
     } else if nx + 1 == ny {
-        if lens(&x.dims) != lens(&y.dims[1..]) {
+        if x.dims != y.dims[1..] {
             return incompatible("Arrays with differing dimensions are not compatible for concatenation.");
         }
         let mut d = y.dims.clone();
         d[0].0 += 1;
         d
     } else if nx == ny + 1 {
-        if lens(&x.dims[1..]) != lens(&y.dims) {
+        if x.dims[1..] != y.dims {
             return incompatible("Arrays with differing dimensions are not compatible for concatenation.");
         }
         let mut d = x.dims.clone();
@@ -183,6 +182,13 @@ fn fill(a: &[Value], _: &Call<'_>) -> Result<Value, SqlError> {
     };
     if a[1].is_null() || a.get(2).is_some_and(Value::is_null) {
         return null("dimension array or low bound array cannot be null");
+    }
+    for (v, what) in a[1..].iter().zip(["Dimension", "Low bound"]) {
+        if matches!(v, Value::Array(d) if d.dims.len() > 1) {
+            return Err(
+                SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts").with_detail(format!("{what} array must be one dimensional."))
+            );
+        }
     }
     let lens = ints(&a[1])?;
     let lowers = match a.get(2) {

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 fn substr(b: &[u8], start: i32, count: Option<i32>) -> Result<Vec<u8>, SqlError> {
     let end = match count {
         Some(n) if n < 0 => return Err(SqlError::new(state::SUBSTRING_ERROR, "negative substring length not allowed")),
-        Some(n) => start.checked_add(n).map_or(b.len(), |e| ((e - 1).max(0) as usize).min(b.len())),
+        Some(n) => start.checked_add(n).map_or(b.len(), |e| (e.saturating_sub(1).max(0) as usize).min(b.len())),
         None => b.len(),
     };
     let from = ((start.max(1) - 1) as usize).min(b.len());

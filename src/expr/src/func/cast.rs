@@ -179,6 +179,9 @@ fn cast_array(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
 fn coerce(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
     let typmod = args[1].as_i64().and_then(|t| i32::try_from(t).ok()).unwrap_or(-1);
     let explicit = args.get(2) == Some(&Value::Bool(true));
+    if typmod < 4 && matches!(call.ret.ty, SqlType::Varchar | SqlType::Bpchar) {
+        return Ok(args[0].clone());
+    }
     text::apply_typmod(args[0].clone(), &call.ret.ty, typmod, explicit)
 }
 
@@ -220,9 +223,13 @@ fn float_whole(f: f64) -> Option<i128> {
     (r.is_finite() && r.abs() < 1e30).then_some(r as i128)
 }
 
-/// "char" holds one byte; beyond ASCII it is shown as an octal escape, which is not kept apart here.
+/// "char" holds one byte; beyond ASCII it is kept as the octal escape that it prints as.
 fn first_char(s: &str) -> String {
-    s.chars().next().map(String::from).unwrap_or_default()
+    match s.bytes().next() {
+        None => String::new(),
+        Some(b) if b < 128 => char::from(b).to_string(),
+        Some(b) => format!("\\{b:03o}"),
+    }
 }
 
 const fn entry(name: &'static str, fallible: bool, strict: bool, kernel: Kernel) -> FuncDef {
@@ -251,6 +258,7 @@ pub const FUNCS: &[Entry] = &[
     f1!(? ["i4tochar"], i32 => String, |i| match i {
         0 => Ok(String::new()),
         1..=127 => Ok(char::from(i as u8).to_string()),
+        -128..=-1 => Ok(format!("\\{:03o}", i as u8)),
         _ => Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "\"char\" out of range")),
     }),
     val!(? ["text_regclass"], |a, call| io_cast(&a[0], &SqlType::Text, call.ret, call.ctx)),

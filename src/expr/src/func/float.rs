@@ -145,6 +145,10 @@ fn within_one(a: f64, f: fn(f64) -> f64) -> Result<f64, SqlError> {
     Ok(f(a))
 }
 
+const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
+/// Beyond this, the square in the usual formulas has no digit left of the 1 that is added.
+const LARGE: f64 = 268_435_456.0;
+
 /// Trigonometry in degrees, exact at the multiples of 30 and 45 as Postgres makes it.
 mod degrees {
     fn sin30(x: f64) -> f64 {
@@ -345,11 +349,11 @@ pub const FUNCS: &[Entry] = &[
     f1!(["dsinh"], f64 => f64, f64::sinh),
     f1!(["dcosh"], f64 => f64, f64::cosh),
     f1!(["dtanh"], f64 => f64, f64::tanh),
-    f1!(["dasinh"], f64 => f64, f64::asinh),
-    f1!(? ["dacosh"], f64 => f64, |a| if a < 1.0 { Err(bad_input()) } else { Ok(a.acosh()) }),
+    f1!(["dasinh"], f64 => f64, |a| if a.abs() > LARGE { (a.abs().ln() + std::f64::consts::LN_2).copysign(a) } else { a.asinh() }),
+    f1!(? ["dacosh"], f64 => f64, |a| if a < 1.0 { Err(bad_input()) } else { Ok(if a > LARGE { a.ln() + std::f64::consts::LN_2 } else { a.acosh() }) }),
     f1!(? ["datanh"], f64 => f64, |a| if (-1.0..=1.0).contains(&a) || a.is_nan() { Ok(a.atanh()) } else { Err(bad_input()) }),
-    f1!(["degrees"], f64 => f64, f64::to_degrees),
-    f1!(["radians"], f64 => f64, |a| a / (180.0 / std::f64::consts::PI)),
+    f1!(? ["degrees"], f64 => f64, |a| div(a, RADIANS_PER_DEGREE)),
+    f1!(? ["radians"], f64 => f64, |a| mul(a, RADIANS_PER_DEGREE)),
     kernel!(["dpi"], |c| super::lift::constant(c, |_| Ok(repr::Value::Float8(std::f64::consts::PI)))),
     kernel!(? ["width_bucket_float8"], |c| super::lift::on_values(c, true, |a, _| match a {
         [repr::Value::Float8(x), repr::Value::Float8(lo), repr::Value::Float8(hi), repr::Value::Int4(n)] => {

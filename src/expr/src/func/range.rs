@@ -216,7 +216,7 @@ fn range_intersect(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
 
 pub const FUNCS: &[Entry] = &[
     vals!(? ["range_constructor2", "range_constructor3"], construct),
-    vals!(["multirange_constructor0"], multi_construct),
+    val!(["multirange_constructor0"], multi_construct),
     val!(? ["multirange_constructor1", "multirange_constructor2"], multi_construct),
     val!(["range_lower", "multirange_lower"], |a, _| value_of(edge(a, true))),
     val!(["range_upper", "multirange_upper"], |a, _| value_of(edge(a, false))),

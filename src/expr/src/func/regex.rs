@@ -268,12 +268,13 @@ fn replace_call(a: &[Value]) -> Result<Value, SqlError> {
             (0, if flags.global { 0 } else { 1 }, flags)
         }
         _ => {
+            let from = start_offset(s, o.int(3, 1))?;
+            if o.int(4, 1) < 0 {
+                return Err(bad_parameter("n", o.int(4, 1)));
+            }
             let flags = Flags::parse(o.text(5))?;
             let n = if a.len() > 4 { o.int(4, 1) } else { i32::from(!flags.global) };
-            if n < 0 {
-                return Err(bad_parameter("n", n));
-            }
-            (start_offset(s, o.int(3, 1))?, n, flags)
+            (from, n, flags)
         }
     };
     replace(s, p, with, flags, from.min(s.len()), n).map(Value::Text)
@@ -282,8 +283,8 @@ fn replace_call(a: &[Value]) -> Result<Value, SqlError> {
 fn count_call(a: &[Value]) -> Result<Value, SqlError> {
     let o = Options { args: a };
     let s = o.text(0);
-    let flags = not_global(o.text(3), "regexp_count()")?;
     let from = start_offset(s, o.int(2, 1))?;
+    let flags = not_global(o.text(3), "regexp_count()")?;
     let mut n = 0;
     compile(o.text(1), flags)?.find_all(s, from, true, |_| {
         n += 1;
@@ -292,12 +293,17 @@ fn count_call(a: &[Value]) -> Result<Value, SqlError> {
     Ok(Value::Int4(n))
 }
 
-/// Match number `n` from character `start` on.
-fn nth(s: &str, p: &str, start: i32, n: i32, flags: Flags) -> Result<Option<Groups>, SqlError> {
+/// The byte from which to search for match number `n` from character `start` on.
+fn checked_start(s: &str, start: i32, n: i32) -> Result<usize, SqlError> {
+    let from = start_offset(s, start)?;
     if n <= 0 {
         return Err(bad_parameter("n", n));
     }
-    let from = start_offset(s, start)?;
+    Ok(from)
+}
+
+/// Match number `n` from byte `from` on.
+fn nth(s: &str, p: &str, from: usize, n: i32, flags: Flags) -> Result<Option<Groups>, SqlError> {
     let (mut seen, mut hit) = (0, None);
     compile(p, flags)?.find_all(s, from, true, |g| {
         seen += 1;
@@ -313,6 +319,7 @@ fn nth(s: &str, p: &str, start: i32, n: i32, flags: Flags) -> Result<Option<Grou
 fn instr_call(a: &[Value]) -> Result<Value, SqlError> {
     let o = Options { args: a };
     let s = o.text(0);
+    let from = checked_start(s, o.int(2, 1), o.int(3, 1))?;
     let end = o.int(4, 0);
     if end != 0 && end != 1 {
         return Err(bad_parameter("endoption", end));
@@ -322,7 +329,7 @@ fn instr_call(a: &[Value]) -> Result<Value, SqlError> {
         return Err(bad_parameter("subexpr", sub));
     }
     let flags = not_global(o.text(5), "regexp_instr()")?;
-    let hit = nth(s, o.text(1), o.int(2, 1), o.int(3, 1), flags)?;
+    let hit = nth(s, o.text(1), from, o.int(3, 1), flags)?;
     let range = hit.and_then(|g| g.get(sub as usize).copied().flatten());
     Ok(Value::Int4(range.map_or(0, |(a, b)| s[..if end == 1 { b } else { a }].chars().count() as i32 + 1)))
 }
@@ -331,12 +338,13 @@ fn instr_call(a: &[Value]) -> Result<Value, SqlError> {
 fn substr_call(a: &[Value]) -> Result<Value, SqlError> {
     let o = Options { args: a };
     let s = o.text(0);
+    let from = checked_start(s, o.int(2, 1), o.int(3, 1))?;
     let sub = o.int(5, 0);
     if sub < 0 {
         return Err(bad_parameter("subexpr", sub));
     }
     let flags = not_global(o.text(4), "regexp_substr()")?;
-    let hit = nth(s, o.text(1), o.int(2, 1), o.int(3, 1), flags)?;
+    let hit = nth(s, o.text(1), from, o.int(3, 1), flags)?;
     Ok(hit.and_then(|g| g.get(sub as usize).copied().flatten()).map_or(Value::Null, |r| part(s, Some(r))))
 }
 

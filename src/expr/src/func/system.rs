@@ -14,6 +14,47 @@ use repr::types::RegKind;
 use repr::{SqlError, SqlType, Value};
 use std::sync::OnceLock;
 
+/// The parts of a possibly qualified name as reg* input takes it: an unquoted part is anything up to a dot or blank.
+/// Errors: 42602.
+fn name_parts(name: &str) -> Result<Vec<String>, SqlError> {
+    let bad = || SqlError::new(state::INVALID_NAME, "invalid name syntax");
+    let mut parts = Vec::new();
+    let mut rest = name.trim();
+    loop {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut part = String::new();
+            let mut tail = quoted;
+            loop {
+                let i = tail.find('"').ok_or_else(bad)?;
+                part.push_str(&tail[..i]);
+                tail = &tail[i + 1..];
+                match tail.strip_prefix('"') {
+                    Some(t) => {
+                        part.push('"');
+                        tail = t;
+                    }
+                    None => break,
+                }
+            }
+            parts.push(part);
+            rest = tail;
+        } else {
+            let end = rest.find(|c: char| c == '.' || c.is_ascii_whitespace()).unwrap_or(rest.len());
+            if end == 0 {
+                return Err(bad());
+            }
+            parts.push(rest[..end].to_ascii_lowercase());
+            rest = &rest[end..];
+        }
+        rest = rest.trim_start();
+        match rest.strip_prefix('.') {
+            Some(t) => rest = t.trim_start(),
+            None if rest.is_empty() => return Ok(parts),
+            None => return Err(bad()),
+        }
+    }
+}
+
 /// What `version()` says; drivers read the number.
 pub fn version() -> String {
     format!("PostgreSQL 15.0 (Riverdelta {}) on {}-{}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS)
@@ -45,7 +86,7 @@ impl repr::style::RegNames for CatalogNames {
 
     fn reg_oid(&self, kind: RegKind, name: &str) -> Result<u32, SqlError> {
         let missing = |code, what: &str| SqlError::new(code, format!("{what} \"{name}\" does not exist"));
-        let parts = || parse_ident(name, true).map_err(|_| SqlError::new(state::INVALID_NAME, "invalid name syntax"));
+        let parts = || name_parts(name);
         match kind {
             RegKind::Class => self.0.relation_oid(&parts()?).ok_or_else(|| missing(state::UNDEFINED_TABLE, "relation")),
             RegKind::Type => type_by_name(name, &*self.0).map(|t| t.oid()).ok_or_else(|| missing(state::UNDEFINED_OBJECT, "type")),
@@ -63,7 +104,7 @@ impl repr::style::RegNames for CatalogNames {
                     .strip_suffix(')')
                     .and_then(|n| n.split_once('('))
                     .ok_or_else(|| SqlError::new(state::INVALID_TEXT_REPRESENTATION, "expected a left parenthesis"))?;
-                let last = parse_ident(head, true)?.pop().unwrap_or_default();
+                let last = name_parts(head)?.pop().unwrap_or_default();
                 let args: Vec<&str> = if args.trim().is_empty() { Vec::new() } else { args.split(',').collect() };
                 let mut oids = Vec::new();
                 for a in args {
@@ -249,13 +290,22 @@ fn oid_of(v: &Value) -> u32 {
     v.as_i64().and_then(|o| u32::try_from(o).ok()).unwrap_or(0)
 }
 
+/// Visibility of a built-in object: true, or NULL if there is none.
+fn known(exists: bool) -> Value {
+    if exists {
+        Value::Bool(true)
+    } else {
+        Value::Null
+    }
+}
+
 fn text_or_null(s: Option<String>) -> Value {
     s.map_or(Value::Null, Value::Text)
 }
 
 /// A relation's OID from its name, or the error that it does not exist.
 fn relation(name: &str, ctx: &EvalCtx) -> Result<u32, SqlError> {
-    let parts = parse_ident(name, true)?;
+    let parts = name_parts(name)?;
     ctx.catalog.relation_oid(&parts).ok_or_else(|| SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", parts.join("."))))
 }
 
@@ -267,9 +317,12 @@ fn view_definition(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
     Ok(text_or_null(call.ctx.catalog.view_definition(oid)))
 }
 
-/// `to_reg*`: NULL for what does not exist.
+/// `to_reg*`: NULL for what does not exist; a name that is none is an error.
 fn to_reg(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
-    Ok(text_in(a[0].as_str().unwrap_or(""), call.ret, call.ctx).unwrap_or(Value::Null))
+    match text_in(a[0].as_str().unwrap_or(""), call.ret, call.ctx) {
+        Err(e) if matches!(e.code, state::INVALID_NAME | state::INVALID_TEXT_REPRESENTATION) => Err(e),
+        other => Ok(other.unwrap_or(Value::Null)),
+    }
 }
 
 /// Arguments of a function as `pg_get_function_arguments` lists them.
@@ -414,14 +467,18 @@ pub const FUNCS: &[Entry] = &[
     val!(["has_*", "pg_has_role_*"], |_, _| Ok(Value::Bool(true))),
     val!(["pg_table_is_visible"], |a, call| {
         let oid = oid_of(&a[0]);
-        Ok(Value::Bool(call.ctx.catalog.relation_is_visible(oid)))
+        let c = &call.ctx.catalog;
+        Ok(if c.relation_name(oid).is_some() { Value::Bool(c.relation_is_visible(oid)) } else { Value::Null })
     }),
+    val!(["pg_type_is_visible"], |a, call| {
+        let oid = oid_of(&a[0]);
+        Ok(known(catalog::type_by_oid(oid).is_some() || call.ctx.catalog.type_by_oid(oid).is_some()))
+    }),
+    val!(["pg_function_is_visible"], |a, _| Ok(known(catalog::proc_by_oid(oid_of(&a[0])).is_some()))),
+    val!(["pg_operator_is_visible"], |a, _| Ok(known(catalog::operator_by_oid(oid_of(&a[0])).is_some()))),
+    val!(["pg_opclass_is_visible"], |a, _| Ok(known(catalog::opclasses().iter().any(|o| o.oid == oid_of(&a[0]))))),
     val!(
         [
-            "pg_type_is_visible",
-            "pg_function_is_visible",
-            "pg_operator_is_visible",
-            "pg_opclass_is_visible",
             "pg_opfamily_is_visible",
             "pg_collation_is_visible",
             "pg_conversion_is_visible",
@@ -508,7 +565,7 @@ pub const FUNCS: &[Entry] = &[
         None => Value::Null,
     })),
     val!(["pg_get_function_arguments", "pg_get_function_identity_arguments"], |a, call| Ok(text_or_null(function_arguments(oid_of(&a[0]), call.ctx)))),
-    val!(
+    val!(?
         ["to_regclass", "to_regtype", "to_regproc", "to_regprocedure", "to_regoper", "to_regoperator", "to_regnamespace", "to_regrole", "to_regcollation"],
         to_reg
     ),

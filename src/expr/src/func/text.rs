@@ -45,7 +45,7 @@ pub fn substr(s: &str, start: i32, count: Option<i32>) -> Result<&str, SqlError>
         Some(n) => start.checked_add(n),
         None => None,
     };
-    let from = offset(s, (start - 1).max(0) as usize);
+    let from = offset(s, start.saturating_sub(1).max(0) as usize);
     let to = match end {
         Some(e) if e <= 1 => return Ok(""),
         Some(e) => offset(s, (e - 1) as usize),
@@ -439,7 +439,7 @@ pub fn parse_ident(s: &str, strict: bool) -> Result<Vec<String>, SqlError> {
                 });
             }
             let end = rest.find(|c| !continues(c)).unwrap_or(rest.len());
-            parts.push(lower(&rest[..end]));
+            parts.push(rest[..end].to_ascii_lowercase());
             rest = &rest[end..];
         }
         rest = rest.trim_start();
@@ -460,6 +460,10 @@ fn md5(bytes: &[u8]) -> String {
 
 fn left_right(s: &str, n: i32, left: bool) -> String {
     let total = i64::from(len(s));
+    // Negating the least integer overflows in Postgres and keeps all on the right.
+    if n == i32::MIN && !left {
+        return s.to_owned();
+    }
     let n = i64::from(n);
     let keep = if n < 0 { (total + n).max(0) } else { n.min(total) };
     if left {
@@ -473,7 +477,8 @@ pub const FUNCS: &[Entry] = &[
     f1!(["textlen"], Str => i32, len),
     f1!(["bpcharlen"], Str => i32, |s| len(s.trim_end_matches(' '))),
     f1!(["textoctetlen", "bpcharoctetlen"], Str => i32, |s| s.len() as i32),
-    f1!(["1811", "1810", "1812"], Str => i32, |s| (s.len() * 8) as i32),
+    f1!(["1811"], Str => i32, |s| (s.len() * 8) as i32),
+    f1!(["1810"], super::lift::Bytes => i32, |b| (b.len() * 8) as i32),
     f3!(? ["text_substr"], Str, i32, i32 => String, |s, a, n| substr(s, a, Some(n)).map(str::to_owned)),
     f2!(["text_substr_no_len"], Str, i32 => String, |s, a| substr(s, a, None).unwrap_or("").to_owned()),
     f2!(["textpos"], Str, Str => i32, position),
