@@ -19,6 +19,7 @@ mod pg;
 use adapter::{Client, Config};
 use args::{Cli, Command, ServeArgs};
 use clap::Parser;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{signal, SignalKind};
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
         None => cli.serve,
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("rd-io").build() {
         Ok(runtime) => runtime,
         Err(e) => return fail(&format!("cannot start the I/O threads: {e}")),

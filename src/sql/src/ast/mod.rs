@@ -14,6 +14,7 @@ mod ddl;
 mod expr;
 mod query;
 mod statement;
+pub mod walk;
 
 pub use ddl::*;
 pub use expr::*;

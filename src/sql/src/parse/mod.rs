@@ -83,3 +83,17 @@ pub fn parse_type(sql: &str) -> Result<crate::ast::TypeName, SqlError> {
         Err(p.error())
     }
 }
+
+/// The identifier as Postgres's `quote_ident` writes it: quoted if it is not a plain lower-case word or is a keyword that may not stand bare.
+pub fn quote_ident(s: &str) -> String {
+    let plain = s.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && s.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && !keywords::is_reserved(s)
+        && !keywords::is_col_name(s)
+        && !keywords::is_type_func_name(s);
+    if plain {
+        s.to_owned()
+    } else {
+        format!("\"{}\"", s.replace('"', "\"\""))
+    }
+}

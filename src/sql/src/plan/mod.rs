@@ -8,9 +8,103 @@
 //! A [`Plan`] is data: what is to be done, in ids and HIR. Not here: doing it, and everything that depends on a session's state
 //! (open cursors, prepared statements, the transaction).
 
+/// Aggregates in expressions.
+mod agg;
+/// Aggregates, windows, set-returning functions met in expressions.
+mod calls;
+/// Which type becomes which, and how.
+mod coerce;
+/// WITH.
+mod cte;
+/// CREATE, ALTER, DROP.
+mod ddl;
+/// INSERT, UPDATE, DELETE, COPY.
+mod dml;
+/// FROM.
+mod from;
+/// Overload resolution.
+mod func;
+/// GROUP BY and its sets.
+mod group;
+/// ORDER BY, DISTINCT, LIMIT.
+mod order;
+/// Queries.
+mod query;
+/// Scalar expressions.
+mod scalar;
+/// Names in scope.
+mod scope;
+/// UNION, INTERSECT, EXCEPT, VALUES.
+mod setop;
 /// Sources as data.
 pub mod source;
+/// Statements.
+mod statement;
+/// Connections, sources, sinks.
+mod stream;
+/// Subqueries, rows, IN, ANY.
+mod subquery;
 /// Plans as data.
 mod types;
+/// SQL types by name and OID.
+mod types_of;
+/// Walking HIR.
+mod walk;
+/// Window functions.
+mod window;
 
+pub use statement::{bind_scalar, coerce_argument, describe, plan, quote_ident, result_of};
 pub use types::*;
+
+use crate::ast::{Pos, Span};
+use crate::catalog::{FullName, SqlCatalog};
+use ::plan::LocalId;
+use repr::error::state;
+use repr::{GlobalId, SqlError, SqlType, Value};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+/// Binds one statement.
+pub(crate) struct Binder<'a> {
+    pub catalog: &'a dyn SqlCatalog,
+    params: RefCell<Params>,
+    next_local: Cell<u64>,
+    /// Relations that were resolved.
+    depends_on: RefCell<BTreeSet<GlobalId>>,
+    /// Where the text names a relation, and what it means.
+    mentions: RefCell<Vec<(Span, FullName)>>,
+}
+
+/// Parameter types, given or inferred, and their values when they are known.
+#[derive(Default)]
+struct Params {
+    types: Vec<Option<SqlType>>,
+    values: Option<Vec<(Value, SqlType)>>,
+    /// Types are fixed from outside: a parameter beyond them does not exist.
+    closed: bool,
+}
+
+impl<'a> Binder<'a> {
+    pub fn new(catalog: &'a dyn SqlCatalog) -> Binder<'a> {
+        Binder { catalog, params: RefCell::default(), next_local: Cell::new(1), depends_on: RefCell::default(), mentions: RefCell::default() }
+    }
+
+    fn fresh_local(&self) -> LocalId {
+        let n = self.next_local.get();
+        self.next_local.set(n + 1);
+        LocalId(n)
+    }
+
+    /// The type of an untyped parameter becomes `ty` at its first use; returns the type that it has.
+    fn set_parameter(&self, n: usize, ty: &SqlType, pos: Pos) -> Result<SqlType, SqlError> {
+        let mut p = self.params.borrow_mut();
+        match p.types.get_mut(n) {
+            Some(Some(known)) => Ok(known.clone()),
+            Some(slot) => {
+                *slot = Some(ty.clone());
+                Ok(ty.clone())
+            }
+            None => Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${}", n + 1)).at(pos)),
+        }
+    }
+}

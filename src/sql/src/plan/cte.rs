@@ -1,0 +1,235 @@
+//! WITH, WITH RECURSIVE, WITH MUTUALLY RECURSIVE.
+
+use super::query::{project, Bound};
+use super::scope::{CteEntry, Env};
+use super::Binder;
+use crate::ast::*;
+use crate::hir::{Hir, HirRec};
+use ::plan::LocalId;
+use repr::error::state;
+use repr::{ColType, SqlError};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// A bound item of WITH.
+enum Item {
+    Plain { id: LocalId, value: Hir, used: Rc<Cell<bool>> },
+    Recursive { bindings: Vec<HirRec>, limit: Option<u64>, return_at_limit: bool, used: Vec<Rc<Cell<bool>>> },
+}
+
+impl Binder<'_> {
+    /// Binds the items, then `body` in their sight, and wraps it in them.
+    pub fn with(&self, w: &With, env: &Env, body: impl FnOnce(&Self, &Env) -> Result<Bound, SqlError>) -> Result<Bound, SqlError> {
+        for (i, c) in w.ctes.iter().enumerate() {
+            if w.ctes[..i].iter().any(|x| x.name.name == c.name.name) {
+                return Err(SqlError::new(state::DUPLICATE_ALIAS, format!("WITH query name \"{}\" specified more than once", c.name.name)).at(c.name.pos));
+            }
+        }
+        let (items, env) = match &w.mutual {
+            Some(m) => self.mutual(w, m, env)?,
+            None => self.ctes(w, env)?,
+        };
+        let mut b = body(self, &env)?;
+        // LIMIT may read the items too: it goes inside.
+        let reads_items = |e: &Option<crate::hir::HirScalar>| e.as_ref().is_some_and(|e| !matches!(e, crate::hir::HirScalar::Literal(..)));
+        if reads_items(&b.limit) || reads_items(&b.offset) {
+            let (limit, offset) = (b.limit.take(), b.offset.take());
+            b.hir = Hir::TopK { input: Box::new(b.hir), group_key: Vec::new(), order_by: b.order.clone(), limit, offset, with_ties: b.with_ties };
+        }
+        for item in items.into_iter().rev() {
+            b.hir = match item {
+                Item::Plain { id, value, used } if used.get() => Hir::Let { id, value: Box::new(value), body: Box::new(b.hir) },
+                Item::Plain { .. } => b.hir,
+                Item::Recursive { bindings, limit, return_at_limit, used } => {
+                    if used.iter().any(|u| u.get()) {
+                        Hir::LetRec { bindings, limit, return_at_limit, body: Box::new(b.hir) }
+                    } else {
+                        b.hir
+                    }
+                }
+            };
+        }
+        Ok(b)
+    }
+
+    fn ctes(&self, w: &With, env: &Env) -> Result<(Vec<Item>, Env), SqlError> {
+        let mut env = env.clone();
+        let mut items = Vec::new();
+        for c in self.in_order(w)? {
+            let q = match &c.query {
+                CteBody::Query(q) => q,
+                CteBody::Modify(pos) => {
+                    return Err(
+                        SqlError::unsupported("INSERT, UPDATE or DELETE inside WITH", "run the statements one after the other in a transaction").at(*pos)
+                    )
+                }
+            };
+            let recursive = w.recursive && mentions(q, &c.name.name);
+            if recursive {
+                let (entry, item) = self.recursive_cte(c, q, &env)?;
+                env = env.with_cte(entry);
+                items.push(item);
+                continue;
+            }
+            let b = self.query(q, &env, true)?;
+            let names = rename(c, b.names.clone())?;
+            let value = b.into_relation();
+            let id = self.fresh_local();
+            let used = Rc::new(Cell::new(false));
+            env = env.with_cte(CteEntry { name: c.name.name.clone(), id, names, types: value.types(), forbidden: None, used: used.clone() });
+            items.push(Item::Plain { id, value, used });
+        }
+        Ok((items, env))
+    }
+
+    /// WITH RECURSIVE items may refer to later ones: each after those it mentions.
+    fn in_order<'w>(&self, w: &'w With) -> Result<Vec<&'w Cte>, SqlError> {
+        if !w.recursive {
+            return Ok(w.ctes.iter().collect());
+        }
+        let mut left: Vec<&Cte> = w.ctes.iter().collect();
+        let mut done: Vec<&Cte> = Vec::new();
+        while !left.is_empty() {
+            let ready = left.iter().position(|c| {
+                let CteBody::Query(q) = &c.query else { return true };
+                !left.iter().any(|o| o.name.name != c.name.name && mentions(q, &o.name.name))
+            });
+            match ready {
+                Some(i) => done.push(left.remove(i)),
+                None => {
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "mutual recursion between WITH items is not implemented")
+                        .with_hint("Use WITH MUTUALLY RECURSIVE.")
+                        .at(left[0].name.pos))
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn recursive_cte(&self, c: &Cte, q: &Query, env: &Env) -> Result<(CteEntry, Item), SqlError> {
+        let name = &c.name.name;
+        let bad = |m: String, pos: Pos| Err(SqlError::new(state::INVALID_RECURSION, m).at(pos));
+        let QueryBody::SetOp { op: SetOp::Union, all, left, right } = &q.body else {
+            return bad(format!("recursive query \"{name}\" does not have the form non-recursive-term UNION [ALL] recursive-term"), c.name.pos);
+        };
+        for (clause, given) in [("ORDER BY", !q.order_by.is_empty()), ("OFFSET", q.offset.is_some()), ("LIMIT", q.limit.is_some())] {
+            if given {
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{clause} in a recursive query is not implemented")).at(q.pos));
+            }
+        }
+        if mentions(left, name) {
+            return bad(format!("recursive reference to query \"{name}\" must not appear within its non-recursive term"), c.name.pos);
+        }
+        // A WITH on the union itself is in sight of both terms.
+        if let Some(w) = &q.with {
+            return Err(SqlError::unsupported("WITH inside a recursive query", "put its items into the outer WITH RECURSIVE")
+                .at(w.ctes.first().map_or(q.pos, |c| c.name.pos)));
+        }
+        let base = self.query(left, env, true)?;
+        let names = rename(c, base.names.clone())?;
+        let base = base.into_relation();
+        let types: Vec<ColType> = base.types().into_iter().map(|t| t.with_nullable(true)).collect();
+        let id = self.fresh_local();
+        let used = Rc::new(Cell::new(false));
+        let entry = CteEntry { name: name.clone(), id, names: names.clone(), types: types.clone(), forbidden: None, used: used.clone() };
+        let rec = self.query(right, &env.with_cte(entry.clone()), false)?;
+        if rec.visible != types.len() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "each UNION query must have the same number of columns").at(right.pos));
+        }
+        let rec_types = rec.types();
+        for (i, (b, r)) in types.iter().zip(&rec_types).enumerate() {
+            let overall = self.common_type(&[(b.ty.clone(), left.pos), (r.ty.clone(), right.pos)], "UNION")?;
+            if overall != b.ty {
+                return Err(SqlError::new(
+                    state::DATATYPE_MISMATCH,
+                    format!(
+                        "recursive query \"{name}\" column {} has type {} in non-recursive term but type {} overall",
+                        i + 1,
+                        super::types_of::display(b),
+                        overall.sql_name()
+                    ),
+                )
+                .with_hint("Cast the output of the non-recursive term to the correct type.")
+                .at(left.pos));
+            }
+        }
+        let rec = self.coerce_columns(rec, &types, "UNION", right.pos)?;
+        let mut value = Hir::Union { inputs: vec![base, rec] };
+        if !*all {
+            value = Hir::Distinct { input: Box::new(value) };
+        }
+        used.set(false);
+        let bindings = vec![HirRec { id, types: types.clone(), value }];
+        let item = Item::Recursive { bindings, limit: None, return_at_limit: false, used: vec![used] };
+        Ok((entry, item))
+    }
+
+    fn mutual(&self, w: &With, m: &Mutual, env: &Env) -> Result<(Vec<Item>, Env), SqlError> {
+        let mut env = env.clone();
+        let mut entries = Vec::new();
+        for c in &w.ctes {
+            let types = c.types.iter().map(|t| self.resolve_type(t)).collect::<Result<Vec<_>, _>>()?;
+            let entry = CteEntry {
+                name: c.name.name.clone(),
+                id: self.fresh_local(),
+                names: c.columns.iter().map(|i| i.name.clone()).collect(),
+                types,
+                forbidden: None,
+                used: Rc::new(Cell::new(false)),
+            };
+            env = env.with_cte(entry.clone());
+            entries.push(entry);
+        }
+        let mut bindings = Vec::new();
+        for (c, e) in w.ctes.iter().zip(&entries) {
+            let CteBody::Query(q) = &c.query else {
+                return Err(SqlError::unsupported("INSERT, UPDATE or DELETE inside WITH", "run the statements one after the other"));
+            };
+            let b = self.query(q, &env, false)?;
+            if b.visible != e.types.len() {
+                return Err(SqlError::new(
+                    state::INVALID_COLUMN_REFERENCE,
+                    format!("WITH MUTUALLY RECURSIVE query \"{}\" has {} columns but {} are declared", e.name, b.visible, e.types.len()),
+                )
+                .at(c.name.pos));
+            }
+            let targets: Vec<(String, ColType)> = e.names.iter().cloned().zip(e.types.iter().cloned()).collect();
+            let have = b.types();
+            for ((n, t), h) in targets.iter().zip(&have) {
+                if self.can_coerce(&h.ty, t.ty.oid(), expr::catalog::CastContext::Implicit) || h.ty == t.ty {
+                    continue;
+                }
+                return Err(SqlError::new(
+                    state::DATATYPE_MISMATCH,
+                    format!("WITH MUTUALLY RECURSIVE query \"{}\" declares column \"{n}\" as {} but it has type {}", e.name, t.ty.sql_name(), h.ty.sql_name()),
+                )
+                .at(c.name.pos));
+            }
+            let hir = self.assign_columns(b, &targets, q.pos)?;
+            bindings.push(HirRec { id: e.id, types: e.types.clone(), value: project(hir, (0..targets.len()).collect()) });
+        }
+        let used = entries.iter().map(|e| e.used.clone()).collect::<Vec<_>>();
+        used.iter().for_each(|u| u.set(false));
+        Ok((vec![Item::Recursive { bindings, limit: m.limit, return_at_limit: m.return_at_limit, used }], env))
+    }
+}
+
+/// `c(a, b)`: the first columns get these names.
+fn rename(c: &Cte, mut names: Vec<String>) -> Result<Vec<String>, SqlError> {
+    if c.columns.len() > names.len() {
+        return Err(SqlError::new(
+            state::INVALID_COLUMN_REFERENCE,
+            format!("WITH query \"{}\" has {} columns available but {} columns specified", c.name.name, names.len(), c.columns.len()),
+        )
+        .at(c.name.pos));
+    }
+    for (n, i) in names.iter_mut().zip(&c.columns) {
+        n.clone_from(&i.name);
+    }
+    Ok(names)
+}
+
+/// Does the query read a relation of this name anywhere?
+fn mentions(q: &Query, name: &str) -> bool {
+    crate::ast::walk::query_mentions(q, name)
+}

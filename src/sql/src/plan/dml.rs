@@ -1,0 +1,537 @@
+//! INSERT, UPDATE, DELETE, COPY.
+
+use super::calls::Calls;
+use super::from::{true_, Part};
+use super::query::{conjuncts, project, Bound};
+use super::scope::{Clause, Env, Level, NsCol, NsItem};
+use super::statement::{option_bool, option_text};
+use super::*;
+use crate::ast;
+use crate::catalog::{Relation, RelationKind};
+use crate::hir::{ColumnRef, Hir, HirScalar, JoinKind};
+use repr::{ColType, RelDesc};
+use std::rc::Rc;
+
+impl Binder<'_> {
+    /// A table that rows may be written to.
+    pub fn writable(&self, name: &ast::ObjectName, verb: &str) -> Result<Rc<Relation>, SqlError> {
+        let rel = self.resolve_relation(name)?;
+        let past = match verb {
+            "insert into" => "insert into",
+            v => v,
+        };
+        match rel.kind {
+            RelationKind::Table => Ok(rel),
+            RelationKind::View(_) => {
+                Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("cannot {past} view \"{}\"", rel.name.name)).at(name.pos))
+            }
+            RelationKind::Builtin => Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied for table {}", rel.name.name)).at(name.pos)),
+            _ => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot {past} {} \"{}\"", rel.kind.word(), rel.name.name)).at(name.pos)),
+        }
+    }
+
+    /// A row of a relation in scope under `name`, at level 0.
+    pub fn row_env(&self, name: &str, desc: &RelDesc, clause: Clause) -> Env {
+        let level = Level { items: vec![item(name, desc, 0)], calls: Calls::new(clause) };
+        Env::default().push(Rc::new(level))
+    }
+
+    pub fn insert(&self, i: &ast::Insert) -> Result<Plan, SqlError> {
+        let rel = self.writable(&i.table, "insert into")?;
+        if i.overriding {
+            return Err(SqlError::unsupported("OVERRIDING", "tables have no identity columns").at(i.table.pos));
+        }
+        let columns = self.target_columns(&rel, &i.columns)?;
+        let targets: Vec<(String, ColType)> = columns.iter().map(|c| (rel.desc.names[*c].clone(), rel.desc.types[*c].clone())).collect();
+        let env = Env::default();
+        let bound = match &i.source {
+            ast::InsertSource::DefaultValues => {
+                let row = (0..rel.desc.arity()).map(|c| self.default_of(&rel, c)).collect();
+                Bound::new(setop::rows_to_hir(vec![row]), rel.desc.names.clone())
+            }
+            ast::InsertSource::Query(q) => {
+                let run = |b: &Self, env: &Env| b.insert_rows(q, &rel, &columns, &targets, i, env);
+                match &i.with {
+                    Some(w) => self.with(w, &env, run)?,
+                    None => run(self, &env)?,
+                }
+            }
+        };
+        let source = self.finish_plan(bound)?;
+        let on_conflict = i.on_conflict.as_ref().map(|c| self.on_conflict(c, i, &rel)).transpose()?;
+        let name = i.alias.as_ref().map_or(&rel.name.name, |a| &a.name);
+        let returning = self.returning(&i.returning, &self.row_env(name, &rel.desc, Clause::Returning))?;
+        let source = SelectPlan { depends_on: self.depends_on(), ..source };
+        Ok(Plan::Insert(Box::new(InsertPlan { table: rel.id, source, on_conflict, returning, checks: row_checks(&rel) })))
+    }
+
+    fn target_columns(&self, rel: &Relation, columns: &[ast::Ident]) -> Result<Vec<usize>, SqlError> {
+        if columns.is_empty() {
+            return Ok((0..rel.desc.arity()).collect());
+        }
+        let mut out: Vec<usize> = Vec::with_capacity(columns.len());
+        for c in columns {
+            let i = self.column_of(rel, c)?;
+            if out.contains(&i) {
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" specified more than once", c.name)).at(c.pos));
+            }
+            out.push(i);
+        }
+        Ok(out)
+    }
+
+    fn column_of(&self, rel: &Relation, c: &ast::Ident) -> Result<usize, SqlError> {
+        rel.desc
+            .names
+            .iter()
+            .position(|n| *n == c.name)
+            .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" of relation \"{}\" does not exist", c.name, rel.name.name)).at(c.pos))
+    }
+
+    /// A column's default, or NULL.
+    fn default_of(&self, rel: &Relation, column: usize) -> HirScalar {
+        match rel.defaults.get(column).cloned().flatten() {
+            Some(e) => e,
+            None => HirScalar::Literal(Value::Null, rel.desc.types[column].clone().with_nullable(true)),
+        }
+    }
+
+    fn insert_rows(
+        &self,
+        q: &ast::Query,
+        rel: &Relation,
+        columns: &[usize],
+        targets: &[(String, ColType)],
+        i: &ast::Insert,
+        env: &Env,
+    ) -> Result<Bound, SqlError> {
+        let plain = q.order_by.is_empty() && q.limit.is_none() && q.offset.is_none() && q.with.is_none();
+        if let (ast::QueryBody::Values(rows), true) = (&q.body, plain) {
+            return self.insert_values(rows, rel, columns, targets, i, env);
+        }
+        let b = self.query(q, env, false)?;
+        self.check_count(b.visible, targets.len(), i, q.pos)?;
+        let used = &targets[..b.visible];
+        let hir = self.assign_columns(b, used, q.pos)?;
+        // The table's order, defaults for the rest.
+        let mut scalars = Vec::new();
+        let n = used.len();
+        let outputs = (0..rel.desc.arity())
+            .map(|c| match columns[..n].iter().position(|x| *x == c) {
+                Some(p) => p,
+                None => {
+                    scalars.push(self.default_of(rel, c));
+                    n + scalars.len() - 1
+                }
+            })
+            .collect();
+        let hir = if scalars.is_empty() { hir } else { Hir::Map { input: Box::new(hir), scalars } };
+        Ok(Bound::new(project(hir, outputs), rel.desc.names.clone()))
+    }
+
+    fn check_count(&self, have: usize, want: usize, i: &ast::Insert, pos: Pos) -> Result<(), SqlError> {
+        if have > want {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns").at(pos));
+        }
+        if have < want && !i.columns.is_empty() {
+            let pos = i.columns.get(have).map_or(pos, |c| c.pos);
+            return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions").at(pos));
+        }
+        Ok(())
+    }
+
+    /// VALUES of an INSERT: each value takes its column's type by itself.
+    fn insert_values(
+        &self,
+        rows: &[Vec<ast::Expr>],
+        rel: &Relation,
+        columns: &[usize],
+        targets: &[(String, ColType)],
+        i: &ast::Insert,
+        env: &Env,
+    ) -> Result<Bound, SqlError> {
+        let level = Rc::new(Level { items: Vec::new(), calls: Calls::new(Clause::Values) });
+        let here = env.push(level);
+        let width = rows.first().map_or(0, Vec::len);
+        let mut out = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.len() != width {
+                let pos = row.first().map_or(0, |e| e.pos);
+                return Err(SqlError::new(state::SYNTAX_ERROR, "VALUES lists must all be the same length").at(pos));
+            }
+            let pos = row.get(targets.len()).or(row.first()).map_or(0, |e| e.pos);
+            self.check_count(row.len(), targets.len(), i, pos)?;
+            let mut cells: Vec<Option<HirScalar>> = vec![None; rel.desc.arity()];
+            for ((e, c), (name, ty)) in row.iter().zip(columns).zip(targets) {
+                cells[*c] = Some(match &*e.kind {
+                    ast::ExprKind::Default => self.default_of(rel, *c),
+                    _ => {
+                        let x = self.expr(e, &here)?;
+                        let x = self.assign(x, name, ty, e.pos)?;
+                        match x {
+                            HirScalar::Literal(..) => x,
+                            // Casts of literals are done now, so that many rows of values stay values.
+                            other if immutable(&other) => self.fold(other.clone()).unwrap_or(other),
+                            other => other,
+                        }
+                    }
+                });
+            }
+            out.push(cells.into_iter().enumerate().map(|(c, x)| x.unwrap_or_else(|| self.default_of(rel, c))).collect());
+        }
+        Ok(Bound::new(setop::rows_to_hir(out), rel.desc.names.clone()))
+    }
+
+    fn on_conflict(&self, c: &ast::OnConflict, i: &ast::Insert, rel: &Relation) -> Result<ConflictPlan, SqlError> {
+        let key = if let Some(name) = &c.constraint {
+            let u = rel.unique.iter().find(|u| u.0 == name.name).ok_or_else(|| {
+                SqlError::new(state::UNDEFINED_OBJECT, format!("constraint \"{}\" for table \"{}\" does not exist", name.name, rel.name.name)).at(name.pos)
+            })?;
+            Some(u.1.clone())
+        } else if c.target.is_empty() {
+            if matches!(c.action, ast::ConflictAction::Update { .. }) {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "ON CONFLICT DO UPDATE requires inference specification or constraint name")
+                    .with_hint("For example, ON CONFLICT (column_name).")
+                    .at(c.pos));
+            }
+            None
+        } else {
+            let mut cols = c.target.iter().map(|t| self.column_of(rel, t)).collect::<Result<Vec<_>, _>>()?;
+            cols.sort_unstable();
+            cols.dedup();
+            let found = rel.unique.iter().find(|u| {
+                let mut k = u.1.clone();
+                k.sort_unstable();
+                k == cols
+            });
+            let u = found.ok_or_else(|| {
+                SqlError::new(state::INVALID_COLUMN_REFERENCE, "there is no unique or exclusion constraint matching the ON CONFLICT specification")
+            })?;
+            Some(u.1.clone())
+        };
+        let action = match &c.action {
+            ast::ConflictAction::Nothing => ConflictPlanAction::Nothing,
+            ast::ConflictAction::Update { set, filter } => {
+                let n = rel.desc.arity();
+                let name = i.alias.as_ref().map_or(&rel.name.name, |a| &a.name);
+                let mut excluded = item("excluded", &rel.desc, n);
+                // Unqualified names mean the table's row.
+                excluded.cols_visible = false;
+                let level = Rc::new(Level { items: vec![item(name, &rel.desc, 0), excluded], calls: Calls::new(Clause::UpdateSet) });
+                let env = Env::default().push(level.clone());
+                let row = self.assignments(set, rel, &env)?;
+                level.calls.clause.set(Clause::Where);
+                let filter = filter.as_ref().map(|f| self.condition(f, &env, "WHERE")).transpose()?;
+                ConflictPlanAction::Update { row, filter }
+            }
+        };
+        Ok(ConflictPlan { key, action })
+    }
+
+    /// The new row of an UPDATE, column by column, over `env`'s row whose first columns are the old one.
+    fn assignments(&self, set: &[ast::Assignment], rel: &Relation, env: &Env) -> Result<Vec<HirScalar>, SqlError> {
+        let mut row: Vec<Option<HirScalar>> = vec![None; rel.desc.arity()];
+        let mut put = |c: &ast::Ident, e: HirScalar| -> Result<(), SqlError> {
+            let i = self.column_of(rel, c)?;
+            if row[i].is_some() {
+                return Err(SqlError::new(state::SYNTAX_ERROR, format!("multiple assignments to same column \"{}\"", c.name)).at(c.pos));
+            }
+            row[i] = Some(e);
+            Ok(())
+        };
+        for a in set {
+            let value = |c: &ast::Ident, e: &ast::Expr| -> Result<HirScalar, SqlError> {
+                let i = self.column_of(rel, c)?;
+                if matches!(&*e.kind, ast::ExprKind::Default) {
+                    return Ok(self.default_of(rel, i));
+                }
+                let x = self.expr(e, env)?;
+                self.assign(x, &c.name, &rel.desc.types[i], e.pos)
+            };
+            match (a.columns.as_slice(), a.multi) {
+                ([c], false) => put(c, value(c, &a.value)?)?,
+                (cols, _) => match &*a.value.kind {
+                    ast::ExprKind::Row { fields, .. } => {
+                        if fields.len() != cols.len() {
+                            return Err(SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values").at(a.value.pos));
+                        }
+                        for (c, f) in cols.iter().zip(fields) {
+                            put(c, value(c, f)?)?;
+                        }
+                    }
+                    ast::ExprKind::Subquery(q) => {
+                        let b = self.query(q, env, true)?;
+                        if b.visible != cols.len() {
+                            return Err(SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values").at(a.value.pos));
+                        }
+                        let r = self.subquery_row(b)?;
+                        for (k, c) in cols.iter().enumerate() {
+                            let i = self.column_of(rel, c)?;
+                            let x = self.field_select(r.clone(), k)?;
+                            put(c, self.assign(x, &c.name, &rel.desc.types[i], a.value.pos)?)?;
+                        }
+                    }
+                    _ if cols.len() == 1 => put(&cols[0], value(&cols[0], &a.value)?)?,
+                    _ => {
+                        return Err(SqlError::new(
+                            state::FEATURE_NOT_SUPPORTED,
+                            "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
+                        )
+                        .at(a.value.pos))
+                    }
+                },
+            }
+        }
+        Ok(row
+            .into_iter()
+            .enumerate()
+            .map(|(i, e)| e.unwrap_or_else(|| HirScalar::Column(ColumnRef { level: 0, column: i }, rel.desc.types[i].clone())))
+            .collect())
+    }
+
+    /// The target's rows joined with FROM or USING, filtered; names in scope.
+    fn target_rows(
+        &self,
+        rel: &Relation,
+        name: &str,
+        from: &[ast::TableRef],
+        filter: Option<&ast::Expr>,
+        env: &Env,
+    ) -> Result<(Hir, Rc<Level>, Env), SqlError> {
+        let n = rel.desc.arity();
+        let mut hir = self.relation_hir(rel, 0)?;
+        let mut items = vec![item(name, &rel.desc, 0)];
+        if !from.is_empty() {
+            let Part { hir: right, items: others, .. } = self.from_list(from, env)?;
+            for mut o in others {
+                if o.rel_visible && o.name == name {
+                    return Err(SqlError::new(state::DUPLICATE_ALIAS, format!("table name \"{name}\" specified more than once")));
+                }
+                o.shift(n);
+                items.push(o);
+            }
+            hir = Hir::Join { left: Box::new(hir), right: Box::new(right), on: true_(), kind: JoinKind::Inner, lateral: false };
+        }
+        let level = Rc::new(Level { items, calls: Calls::new(Clause::Where) });
+        let here = env.push(level.clone());
+        if let Some(f) = filter {
+            let p = self.condition(f, &here, "WHERE")?;
+            hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(p) };
+        }
+        Ok((hir, level, here))
+    }
+
+    pub fn update(&self, u: &ast::Update) -> Result<Plan, SqlError> {
+        let rel = self.writable(&u.table, "update")?;
+        let name = u.alias.as_ref().map_or(&rel.name.name, |a| &a.name).clone();
+        let n = rel.desc.arity();
+        let mut returning = None;
+        let run = |b: &Self, env: &Env, returning: &mut Option<ReturningPlan>| -> Result<Bound, SqlError> {
+            let (hir, level, here) = b.target_rows(&rel, &name, &u.from, u.filter.as_ref(), env)?;
+            let width = hir.arity();
+            level.calls.clause.set(Clause::UpdateSet);
+            let row = b.assignments(&u.set, &rel, &here)?;
+            // old ++ new ++ others.
+            let hir = Hir::Map { input: Box::new(hir), scalars: row };
+            let outputs: Vec<usize> = (0..n).chain(width..width + n).chain(n..width).collect();
+            // RETURNING sees the new row where the old one was.
+            let mut items = level.items.clone();
+            items.iter_mut().for_each(|i| i.shift(n));
+            let after = env.push(Rc::new(Level { items, calls: Calls::new(Clause::Returning) }));
+            *returning = b.returning(&u.returning, &after)?;
+            Ok(Bound::new(project(hir, outputs), Vec::new()))
+        };
+        let env = Env::default();
+        let rows = match &u.with {
+            Some(w) => self.with(w, &env, |b, env| run(b, env, &mut returning))?.hir,
+            None => run(self, &env, &mut returning)?.hir,
+        };
+        Ok(Plan::Update(Box::new(UpdatePlan { table: rel.id, arity: n, rows, returning, checks: row_checks(&rel), depends_on: self.depends_on() })))
+    }
+
+    pub fn delete(&self, d: &ast::Delete) -> Result<Plan, SqlError> {
+        let rel = self.writable(&d.table, "delete from")?;
+        let name = d.alias.as_ref().map_or(&rel.name.name, |a| &a.name).clone();
+        let mut returning = None;
+        let run = |b: &Self, env: &Env, returning: &mut Option<ReturningPlan>| -> Result<Bound, SqlError> {
+            let (hir, level, here) = b.target_rows(&rel, &name, &d.using, d.filter.as_ref(), env)?;
+            level.calls.clause.set(Clause::Returning);
+            *returning = b.returning(&d.returning, &here)?;
+            Ok(Bound::new(hir, Vec::new()))
+        };
+        let env = Env::default();
+        let rows = match &d.with {
+            Some(w) => self.with(w, &env, |b, env| run(b, env, &mut returning))?.hir,
+            None => run(self, &env, &mut returning)?.hir,
+        };
+        Ok(Plan::Delete(Box::new(DeletePlan { table: rel.id, arity: rel.desc.arity(), rows, returning, depends_on: self.depends_on() })))
+    }
+
+    fn returning(&self, targets: &[ast::Target], env: &Env) -> Result<Option<ReturningPlan>, SqlError> {
+        if targets.is_empty() {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        for t in targets {
+            self.target(t, env, &mut out)?;
+        }
+        let mut exprs = Vec::with_capacity(out.len());
+        let mut desc = RelDesc::default();
+        for t in out {
+            let e = self.text_if_unknown(t.expr, t.pos)?;
+            desc.names.push(t.name);
+            desc.types.push(e.typ());
+            exprs.push(e);
+        }
+        Ok(Some(ReturningPlan { exprs, desc }))
+    }
+
+    pub fn copy(&self, c: &ast::Copy) -> Result<Plan, SqlError> {
+        let file = match &c.target {
+            ast::CopyTarget::Program => return Err(SqlError::unsupported("COPY … PROGRAM", "pipe through psql's \\copy").at(c.pos)),
+            ast::CopyTarget::File(f) => Some(f.clone()),
+            _ => None,
+        };
+        if let Some(pos) = c.filter {
+            return Err(SqlError::unsupported("COPY … WHERE", "copy into a table and filter it").at(pos));
+        }
+        if c.to {
+            let source = match &c.from {
+                ast::CopyFrom::Query(q) => CopySource::Select(Box::new(self.select_plan(q)?)),
+                ast::CopyFrom::Subscribe(s) => CopySource::Subscribe(Box::new(self.subscribe(s)?)),
+                ast::CopyFrom::Modify(pos) => return Err(SqlError::unsupported("COPY of a data-modifying statement", "use RETURNING").at(*pos)),
+                ast::CopyFrom::Table(name, columns) => {
+                    let rel = self.resolve_relation(name)?;
+                    if let RelationKind::View(_) = rel.kind {
+                        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot copy from view \"{}\"", rel.name.name))
+                            .with_hint("Try the COPY (SELECT ...) TO variant."));
+                    }
+                    let outputs = self.target_columns(&rel, columns)?;
+                    let names = outputs.iter().map(|i| rel.desc.names[*i].clone()).collect();
+                    let hir = project(self.relation_hir(&rel, name.pos)?, outputs);
+                    CopySource::Select(Box::new(self.finish_plan(Bound::new(hir, names))?))
+                }
+            };
+            let names = match &source {
+                CopySource::Select(s) => s.desc.names.clone(),
+                CopySource::Subscribe(s) => s.result.names.clone(),
+            };
+            let all: Vec<usize> = (0..names.len()).collect();
+            return Ok(Plan::CopyTo(Box::new(CopyToPlan { format: copy_format(&c.options, &names, &all, false)?, source, file })));
+        }
+        let ast::CopyFrom::Table(name, columns) = &c.from else { return Err(SqlError::internal("COPY FROM without a table")) };
+        let rel = self.writable(name, "copy to")?;
+        let columns = self.target_columns(&rel, columns)?;
+        let format = copy_format(&c.options, &rel.desc.names, &columns, true)?;
+        Ok(Plan::CopyFrom(Box::new(CopyFromPlan {
+            table: rel.id,
+            columns,
+            defaults: rel.defaults.clone(),
+            desc: rel.desc.clone(),
+            checks: row_checks(&rel),
+            format,
+            file,
+        })))
+    }
+}
+
+fn row_checks(rel: &Relation) -> RowChecks {
+    RowChecks { not_null: (0..rel.desc.arity()).filter(|i| !rel.desc.types[*i].nullable).collect(), checks: rel.checks.clone() }
+}
+
+fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
+    let cols = desc.names.iter().zip(&desc.types).enumerate().map(|(i, (n, t))| NsCol { name: n.clone(), pos: from + i, ty: t.clone() }).collect();
+    NsItem {
+        name: name.to_owned(),
+        schema: None,
+        cols,
+        rel_visible: true,
+        cols_visible: true,
+        row_oid: ::expr::catalog::pseudo::RECORD,
+        scalar: false,
+        null_extended: false,
+        key: None,
+    }
+}
+
+/// Nothing in it depends on the time or the session.
+fn immutable(e: &HirScalar) -> bool {
+    coerce::to_scalar(e).is_some_and(|s| s.is_immutable())
+}
+
+/// The options of COPY. `columns`: those that the data has.
+fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], from: bool) -> Result<CopyFormat, SqlError> {
+    let bad = |m: String| SqlError::new(state::SYNTAX_ERROR, m);
+    let (mut format, mut delimiter, mut null, mut header) = ("text".to_owned(), None, None, false);
+    let (mut quote, mut escape) = (None, None);
+    let (mut force_quote, mut force_not_null, mut force_null) = (Vec::new(), Vec::new(), Vec::new());
+    let one_byte = |o: &ast::DdlOption| -> Result<u8, SqlError> {
+        match option_text(&o.value).as_bytes() {
+            [b] => Ok(*b),
+            _ => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("COPY {} must be a single one-byte character", o.name))),
+        }
+    };
+    let list = |o: &ast::DdlOption| -> Result<Vec<usize>, SqlError> {
+        match &o.value {
+            ast::OptionValue::Word(w) if w == "*" => Ok(columns.to_vec()),
+            ast::OptionValue::List(items) => items
+                .iter()
+                .map(|i| {
+                    let n = option_text(i);
+                    names.iter().position(|x| *x == n).ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{n}\" does not exist")))
+                })
+                .collect(),
+            _ => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("argument to option \"{}\" must be a list of column names", o.name))),
+        }
+    };
+    for o in options {
+        match o.name.as_str() {
+            "format" => format = option_text(&o.value).to_ascii_lowercase(),
+            "delimiter" => delimiter = Some(one_byte(o)?),
+            "null" => null = Some(option_text(&o.value)),
+            "header" => header = option_text(&o.value).eq_ignore_ascii_case("match") || option_bool(o)?,
+            "quote" => quote = Some(one_byte(o)?),
+            "escape" => escape = Some(one_byte(o)?),
+            "force_quote" => force_quote = list(o)?,
+            "force_not_null" => force_not_null = list(o)?,
+            "force_null" => force_null = list(o)?,
+            "freeze" | "oids" => {}
+            "encoding" => {
+                if !matches!(option_text(&o.value).to_ascii_lowercase().replace('-', "").as_str(), "utf8" | "unicode") {
+                    return Err(SqlError::unsupported(format!("encoding {}", option_text(&o.value)), "use UTF8").at(o.pos));
+                }
+            }
+            other => return Err(bad(format!("option \"{other}\" not recognized")).at(o.pos)),
+        }
+    }
+    let csv_only = [("quote", quote.is_some()), ("escape", escape.is_some())];
+    match format.as_str() {
+        "csv" => {
+            let quote = quote.unwrap_or(b'"');
+            Ok(CopyFormat::Csv {
+                delimiter: delimiter.unwrap_or(b','),
+                null: null.unwrap_or_default(),
+                header,
+                quote,
+                escape: escape.unwrap_or(quote),
+                force_quote,
+                force_not_null,
+                force_null,
+            })
+        }
+        "text" => {
+            if let Some((n, _)) = csv_only.iter().find(|c| c.1) {
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("COPY {n} available only in CSV mode")));
+            }
+            Ok(CopyFormat::Text { delimiter: delimiter.unwrap_or(b'\t'), null: null.unwrap_or_else(|| "\\N".into()), header })
+        }
+        "binary" => {
+            if delimiter.is_some() || null.is_some() || header {
+                return Err(bad("cannot specify DELIMITER in BINARY mode".into()));
+            }
+            let _ = from;
+            Ok(CopyFormat::Binary)
+        }
+        other => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("COPY format \"{other}\" not recognized"))),
+    }
+}

@@ -1,0 +1,582 @@
+//! FROM: relations, subqueries, functions, joins.
+//!
+//! A FROM item becomes a relation and the names of its columns, positions counted from the item's own first column. An item that may be
+//! lateral (a function, LATERAL) is bound with its left neighbours as one more enclosing level; if it turns out not to read them, the
+//! level is taken out again and the join is a plain one.
+
+use super::calls::Calls;
+use super::scope::{row_type_of, Clause, Env, Level, NsCol, NsItem};
+use super::walk::{hir_reads_level, renumber_locals, shift_hir};
+use super::Binder;
+use crate::ast::*;
+use crate::catalog::{Relation, RelationKind};
+use crate::hir::{ColumnRef, Hir, HirScalar, JoinKind};
+use expr::catalog::{pseudo, CastContext};
+use repr::error::state;
+use repr::{ColType, SqlError, SqlType, Value};
+use std::rc::Rc;
+
+/// A bound FROM item.
+pub struct Part {
+    pub hir: Hir,
+    pub types: Vec<ColType>,
+    pub items: Vec<NsItem>,
+}
+
+pub fn true_() -> HirScalar {
+    HirScalar::Literal(Value::Bool(true), SqlType::Bool.not_null())
+}
+
+pub fn unit() -> Hir {
+    Hir::Constant { rows: vec![(Vec::new(), 1)], types: Vec::new() }
+}
+
+impl Binder<'_> {
+    /// The FROM list as one relation.
+    pub fn from_list(&self, from: &[TableRef], env: &Env) -> Result<Part, SqlError> {
+        let mut acc: Option<Part> = None;
+        for t in from {
+            acc = Some(match acc {
+                None => self.table_ref(t, env)?,
+                Some(left) => {
+                    let (right, lateral) = self.right_item(t, &left, env, JoinKind::Inner)?;
+                    self.check_aliases(&left.items, &right.items, t)?;
+                    self.join_parts(left, right, true_(), JoinKind::Inner, lateral)
+                }
+            });
+        }
+        Ok(acc.unwrap_or_else(|| Part { hir: unit(), types: Vec::new(), items: Vec::new() }))
+    }
+
+    /// Binds `t` where it may refer to `left`; says whether it does.
+    fn right_item(&self, t: &TableRef, left: &Part, env: &Env, kind: JoinKind) -> Result<(Part, bool), SqlError> {
+        if !may_be_lateral(t) {
+            return Ok((self.table_ref(t, env)?, false));
+        }
+        let level = Rc::new(Level { items: left.items.clone(), calls: Calls::new(Clause::FromFunction) });
+        let mut right = self.table_ref(t, &env.push_lateral(level))?;
+        if hir_reads_level(&mut right.hir, 1) {
+            if matches!(kind, JoinKind::Right | JoinKind::Full) {
+                let name = left.items.first().map_or("", |i| i.name.as_str());
+                return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, format!("invalid reference to FROM-clause entry for table \"{name}\""))
+                    .with_detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
+            }
+            return Ok((right, true));
+        }
+        shift_hir(&mut right.hir, 2, -1);
+        Ok((right, false))
+    }
+
+    fn join_parts(&self, left: Part, right: Part, on: HirScalar, kind: JoinKind, lateral: bool) -> Part {
+        let n = left.types.len();
+        let mut items = left.items;
+        let mut moved = right.items;
+        for i in &mut moved {
+            i.shift(n);
+        }
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            items.iter_mut().for_each(extend_with_null);
+        }
+        if matches!(kind, JoinKind::Left | JoinKind::Full) {
+            moved.iter_mut().for_each(extend_with_null);
+        }
+        items.extend(moved);
+        let hir = Hir::Join { left: Box::new(left.hir), right: Box::new(right.hir), on, kind, lateral };
+        let mut types = left.types;
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            types.iter_mut().for_each(|t| t.nullable = true);
+        }
+        let null_right = matches!(kind, JoinKind::Left | JoinKind::Full);
+        types.extend(right.types.into_iter().map(|t| if null_right { t.with_nullable(true) } else { t }));
+        Part { hir, types, items }
+    }
+
+    fn check_aliases(&self, left: &[NsItem], right: &[NsItem], t: &TableRef) -> Result<(), SqlError> {
+        for r in right.iter().filter(|r| r.rel_visible && !r.name.is_empty()) {
+            let clash = left.iter().any(|l| l.rel_visible && l.name == r.name && (l.schema.is_none() || r.schema.is_none() || l.schema == r.schema));
+            if clash {
+                return Err(SqlError::new(state::DUPLICATE_ALIAS, format!("table name \"{}\" specified more than once", r.name)).at(position(t)));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn table_ref(&self, t: &TableRef, env: &Env) -> Result<Part, SqlError> {
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || match t {
+            TableRef::Relation { name, alias } => self.relation(name, alias.as_ref(), env),
+            TableRef::Subquery { lateral, query, alias } => {
+                let inner = if *lateral { env.clone() } else { env.masked() };
+                let b = self.query(query, &inner, true)?;
+                let names = b.names.clone();
+                let hir = b.into_relation();
+                let types = hir.types();
+                let Some(alias) = alias else {
+                    return Err(SqlError::new(state::SYNTAX_ERROR, "subquery in FROM must have an alias")
+                        .with_hint("For example, FROM (SELECT ...) [AS] foo.")
+                        .at(query.pos));
+                };
+                let item = named_item(&alias.name.name, names, &types);
+                let mut part = Part { hir, types, items: vec![item] };
+                apply_columns(&mut part.items[0], alias)?;
+                Ok(part)
+            }
+            TableRef::Function { functions, ordinality, alias, columns, rows_from, .. } => {
+                self.function_item(functions, *rows_from, *ordinality, alias.as_ref(), columns, env)
+            }
+            TableRef::Join { left, right, kind, cond, alias, pos } => self.join(left, right, *kind, cond, alias.as_ref(), *pos, env),
+        })
+    }
+
+    fn relation(&self, name: &ObjectName, alias: Option<&Alias>, env: &Env) -> Result<Part, SqlError> {
+        if let [n] = name.parts.as_slice() {
+            if let Some(cte) = env.ctes.find(n) {
+                if let Some(m) = &cte.forbidden {
+                    return Err(SqlError::new(state::INVALID_RECURSION, m.clone()).at(name.pos));
+                }
+                cte.used.set(true);
+                let hir = Hir::GetLocal { id: cte.id, types: cte.types.clone() };
+                let mut item = named_item(alias.map_or(n, |a| &a.name.name), cte.names.clone(), &cte.types);
+                if let Some(a) = alias {
+                    apply_columns(&mut item, a)?;
+                }
+                return Ok(Part { hir, types: cte.types.clone(), items: vec![item] });
+            }
+        }
+        let rel = self.resolve_relation(name)?;
+        let hir = self.relation_hir(&rel, name.pos)?;
+        let types = rel.desc.types.clone();
+        let mut item = named_item(alias.map_or(&rel.name.name, |a| &a.name.name), rel.desc.names.clone(), &types);
+        item.schema = alias.is_none().then(|| rel.name.schema.clone());
+        item.row_oid = match row_type_of(&rel) {
+            SqlType::Record(r) => r.oid,
+            _ => pseudo::RECORD,
+        };
+        item.key = rel.unique.first().map(|u| u.1.clone()).filter(|_| matches!(rel.kind, RelationKind::Table));
+        if let Some(a) = alias {
+            apply_columns(&mut item, a)?;
+        }
+        Ok(Part { hir, types, items: vec![item] })
+    }
+
+    /// The relation a name means; it is noted as a dependency and where the text mentions it.
+    pub fn resolve_relation(&self, name: &ObjectName) -> Result<Rc<Relation>, SqlError> {
+        let rel = self.catalog.resolve_relation(&name.parts).map_err(|e| e.at(name.pos))?;
+        let Some(rel) = rel else { return Err(self.undefined_relation(name)) };
+        self.depends_on.borrow_mut().insert(rel.id);
+        self.mentions.borrow_mut().push((name.span, rel.name.clone()));
+        Ok(Rc::new((*rel).clone()))
+    }
+
+    pub fn undefined_relation(&self, name: &ObjectName) -> SqlError {
+        SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")).at(name.pos)
+    }
+
+    /// Reading a relation; a plain view is put in place.
+    pub fn relation_hir(&self, rel: &Relation, pos: Pos) -> Result<Hir, SqlError> {
+        match &rel.kind {
+            RelationKind::View(body) => {
+                let mut h = (**body).clone();
+                renumber_locals(&mut h, &mut || self.fresh_local());
+                Ok(h)
+            }
+            RelationKind::Other => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot open relation \"{}\"", rel.name.name))
+                .with_detail("This operation is not supported for indexes.")
+                .at(pos)),
+            _ => Ok(Hir::Get { id: rel.id, types: rel.desc.types.clone(), keys: rel.desc.keys.clone() }),
+        }
+    }
+
+    fn function_item(
+        &self,
+        functions: &[(Expr, Vec<ColumnDecl>)],
+        rows_from: bool,
+        ordinality: bool,
+        alias: Option<&Alias>,
+        columns: &[ColumnDecl],
+        env: &Env,
+    ) -> Result<Part, SqlError> {
+        let mut parts: Vec<(Hir, Vec<String>, bool)> = Vec::new();
+        for (f, decls) in functions {
+            let decls = if decls.is_empty() && !rows_from { columns } else { decls };
+            parts.extend(self.table_function(f, decls, rows_from, env)?);
+        }
+        let scalar = parts.len() == 1 && parts[0].2;
+        let default_name = match &*functions[0].0.kind {
+            ExprKind::Func(c) => c.name.last().map_or(String::new(), |n| n.name.clone()),
+            _ => super::query::figure_name(&functions[0].0).unwrap_or_else(|| "?column?".into()),
+        };
+        let mut names: Vec<String> = parts.iter().flat_map(|p| p.1.clone()).collect();
+        // One function's one plain column is named by the alias.
+        if scalar {
+            if let Some(a) = alias {
+                names[0] = a.name.name.clone();
+            }
+        }
+        let multiple = parts.len() > 1;
+        let hir = if multiple {
+            Hir::RowsFrom { functions: parts.into_iter().map(|p| p.0).collect(), with_ordinality: ordinality }
+        } else {
+            match parts.swap_remove(0).0 {
+                Hir::CallTable { func, args, columns, .. } => Hir::CallTable { func, args, columns, with_ordinality: ordinality },
+                other if ordinality => Hir::RowsFrom { functions: vec![other], with_ordinality: true },
+                other => other,
+            }
+        };
+        if ordinality {
+            names.push("ordinality".into());
+        }
+        let types = hir.types();
+        let mut item = named_item(alias.map_or(&default_name, |a| &a.name.name), names, &types);
+        item.scalar = scalar && !ordinality;
+        if let Some(a) = alias {
+            apply_columns(&mut item, a)?;
+        }
+        Ok(Part { hir, types, items: vec![item] })
+    }
+
+    /// One function in FROM: its relation, column names, and whether it gives one plain column. `unnest(a, b)` gives several.
+    #[allow(clippy::type_complexity)]
+    fn table_function(&self, f: &Expr, decls: &[ColumnDecl], rows_from: bool, env: &Env) -> Result<Vec<(Hir, Vec<String>, bool)>, SqlError> {
+        // The function's arguments see the neighbours and outer rows as levels from 1: there is no row of its own.
+        let own = Rc::new(Level { items: Vec::new(), calls: Calls::new(Clause::FromFunction) });
+        let inner = env.push(own);
+        if let ExprKind::Func(call) = &*f.kind {
+            let name: Vec<&str> = call.name.iter().map(|n| n.name.as_str()).collect();
+            if name.last() == Some(&"unnest") && call.args.len() > 1 {
+                let mut out = Vec::new();
+                for a in &call.args {
+                    let one = FuncCall { args: vec![a.clone()], ..call.clone() };
+                    out.extend(self.table_function(&Expr::new(ExprKind::Func(one), f.pos), &[], rows_from, env)?);
+                }
+                return Ok(out);
+            }
+            let kind = self.kind_of(&name);
+            if matches!(kind, Some(expr::catalog::ProcKind::Function)) && call.over.is_none() {
+                let (args, names, positions, variadic) = self.call_args(call, &inner)?;
+                let types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
+                if let Ok(r) = self.function(&name, &types, &names, variadic, f.pos) {
+                    if r.proc.returns_set {
+                        return self.set_function(&r, args, &positions, decls, f.pos).map(|x| vec![x]);
+                    }
+                    let e = self.plain_call(r, args, &positions)?;
+                    return self.scalar_function(e, f, decls).map(|x| vec![x]);
+                }
+            }
+        }
+        let e = self.expr(f, &inner)?;
+        let e = self.text_if_unknown(e, f.pos)?;
+        self.scalar_function(e, f, decls).map(|x| vec![x])
+    }
+
+    fn decl_types(&self, decls: &[ColumnDecl]) -> Result<(Vec<String>, Vec<ColType>), SqlError> {
+        let mut out = (Vec::new(), Vec::new());
+        for d in decls {
+            out.0.push(d.name.name.clone());
+            out.1.push(self.resolve_type(&d.ty)?);
+        }
+        Ok(out)
+    }
+
+    fn set_function(
+        &self,
+        r: &super::func::Resolved,
+        args: Vec<HirScalar>,
+        positions: &[Pos],
+        decls: &[ColumnDecl],
+        pos: Pos,
+    ) -> Result<(Hir, Vec<String>, bool), SqlError> {
+        let record = matches!(&self.return_type(r.proc, &r.ret), SqlType::Record(t) if t.fields.is_empty());
+        if record && decls.is_empty() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is required for functions returning \"record\"").at(pos));
+        }
+        if !record && !decls.is_empty() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is only allowed for functions returning \"record\"").at(pos));
+        }
+        let (func, mut columns, mut names, args) = self.table_call(r, args, positions, pos)?;
+        if record {
+            (names, columns) = self.decl_types(decls)?;
+        }
+        let scalar = columns.len() == 1 && !matches!(r.ret, SqlType::Record(_));
+        Ok((Hir::CallTable { func, args, columns, with_ordinality: false }, names, scalar))
+    }
+
+    /// A plain function in FROM is a relation of one row; a row type spreads into columns.
+    fn scalar_function(&self, e: HirScalar, f: &Expr, decls: &[ColumnDecl]) -> Result<(Hir, Vec<String>, bool), SqlError> {
+        // Bound with a level of its own that has no columns: a one-row relation takes that place.
+        let ty = e.typ();
+        let name = super::query::figure_name(f).unwrap_or_else(|| "?column?".into());
+        if let SqlType::Record(r) = &ty.ty {
+            let record = r.fields.is_empty() || r.oid == pseudo::RECORD && r.name.is_none() && !decls.is_empty();
+            if record && decls.is_empty() {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is required for functions returning \"record\"").at(f.pos));
+            }
+            if record {
+                let (names, columns) = self.decl_types(decls)?;
+                let n = columns.len();
+                let want = SqlType::Record(std::sync::Arc::new(repr::types::RecordType {
+                    oid: pseudo::RECORD,
+                    name: None,
+                    fields: names.iter().cloned().zip(columns.iter().cloned()).collect(),
+                }));
+                // json_to_record and its like make the row in the shape that the call's type says.
+                let e = match e {
+                    HirScalar::Call { func, args, .. } => HirScalar::Call { func, args, ty: want.nullable() },
+                    other => self.coerce(other, &want.nullable(), CastContext::Implicit, f.pos)?,
+                };
+                let fields = (0..n).map(|i| self.field_select(column_of(&e, 0), i)).collect::<Result<Vec<_>, _>>()?;
+                return Ok((spread(e, fields), names, false));
+            }
+            let names: Vec<String> = r.fields.iter().map(|x| x.0.clone()).collect();
+            let fields = (0..names.len()).map(|i| self.field_select(column_of(&e, 0), i)).collect::<Result<Vec<_>, _>>()?;
+            return Ok((spread(e, fields), names, false));
+        }
+        if !decls.is_empty() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is only allowed for functions returning \"record\"").at(f.pos));
+        }
+        Ok((Hir::Map { input: Box::new(unit()), scalars: vec![e] }, vec![name], true))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn join(&self, left: &TableRef, right: &TableRef, kind: JoinType, cond: &JoinCond, alias: Option<&Alias>, pos: Pos, env: &Env) -> Result<Part, SqlError> {
+        let hir_kind = match kind {
+            JoinType::Inner | JoinType::Cross => JoinKind::Inner,
+            JoinType::Left => JoinKind::Left,
+            JoinType::Right => JoinKind::Right,
+            JoinType::Full => JoinKind::Full,
+        };
+        let l = self.table_ref(left, env)?;
+        let (r, lateral) = self.right_item(right, &l, env, hir_kind)?;
+        self.check_aliases(&l.items, &r.items, right)?;
+        let mut part = match cond {
+            JoinCond::None => self.join_parts(l, r, true_(), hir_kind, lateral),
+            JoinCond::On(e) => {
+                let n = l.types.len();
+                let mut items = l.items.clone();
+                items.extend(r.items.iter().cloned().map(|mut i| {
+                    i.shift(n);
+                    i
+                }));
+                let level = Rc::new(Level { items, calls: Calls::new(Clause::JoinOn) });
+                let on = self.condition(e, &env.masked().push(level), "JOIN/ON")?;
+                self.join_parts(l, r, on, hir_kind, lateral)
+            }
+            JoinCond::Natural => {
+                let rnames: Vec<&str> = visible(&r.items).map(|c| c.name.as_str()).collect();
+                let mut names: Vec<Ident> = Vec::new();
+                for c in visible(&l.items) {
+                    if rnames.contains(&c.name.as_str()) && !names.iter().any(|n| n.name == c.name) {
+                        names.push(Ident { name: c.name.clone(), pos });
+                    }
+                }
+                self.join_using(l, r, &names, None, hir_kind, lateral, pos)?
+            }
+            JoinCond::Using(names, using_alias) => self.join_using(l, r, names, using_alias.as_ref(), hir_kind, lateral, pos)?,
+        };
+        if let Some(a) = alias {
+            // The join as a whole has a name: what is inside cannot be named any more.
+            let cols: Vec<NsCol> = visible(&part.items).cloned().collect();
+            let mut item = NsItem {
+                name: a.name.name.clone(),
+                schema: None,
+                cols,
+                rel_visible: true,
+                cols_visible: true,
+                row_oid: pseudo::RECORD,
+                scalar: false,
+                null_extended: false,
+                key: None,
+            };
+            apply_columns(&mut item, a)?;
+            part.items = vec![item];
+        }
+        Ok(part)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn join_using(&self, l: Part, r: Part, names: &[Ident], alias: Option<&Ident>, kind: JoinKind, lateral: bool, pos: Pos) -> Result<Part, SqlError> {
+        let n = l.types.len();
+        let (mut on, mut merged) = (Vec::new(), Vec::new());
+        for (i, name) in names.iter().enumerate() {
+            if names[..i].iter().any(|x| x.name == name.name) {
+                return Err(
+                    SqlError::new(state::DUPLICATE_COLUMN, format!("column name \"{}\" appears more than once in USING clause", name.name)).at(name.pos)
+                );
+            }
+            let find = |items: &[NsItem], side: &str| -> Result<NsCol, SqlError> {
+                let mut hits = visible(items).filter(|c| c.name == name.name);
+                let Some(c) = hits.next() else {
+                    return Err(SqlError::new(
+                        state::UNDEFINED_COLUMN,
+                        format!("column \"{}\" specified in USING clause does not exist in {side} table", name.name),
+                    )
+                    .at(name.pos));
+                };
+                if hits.next().is_some() {
+                    return Err(SqlError::new(state::AMBIGUOUS_COLUMN, format!("common column name \"{}\" appears more than once in {side} table", name.name))
+                        .at(name.pos));
+                }
+                Ok(c.clone())
+            };
+            let (a, b) = (find(&l.items, "left")?, find(&r.items, "right")?);
+            let x = HirScalar::Column(ColumnRef { level: 0, column: a.pos }, a.ty.clone());
+            let y = HirScalar::Column(ColumnRef { level: 0, column: b.pos + n }, b.ty.clone());
+            on.push(self.apply_binary(&super::scalar::op_at("=", pos), x.clone(), pos, y.clone(), pos)?);
+            merged.push((name.name.clone(), a, b));
+        }
+        let on = if on.is_empty() {
+            true_()
+        } else if on.len() == 1 {
+            on.remove(0)
+        } else {
+            HirScalar::And(on)
+        };
+        let mut part = self.join_parts(l, r, on, kind, lateral);
+        // The merged columns: one side's where that suffices, else computed.
+        let (mut cols, mut scalars) = (Vec::new(), Vec::new());
+        for (name, a, b) in merged {
+            let ty = self.common_type(&[(a.ty.ty.clone(), pos), (b.ty.ty.clone(), pos)], "JOIN/USING")?;
+            let typmod = if a.ty.typmod == b.ty.typmod && a.ty.ty == b.ty.ty { a.ty.typmod } else { -1 };
+            let side = |c: usize| HirScalar::Column(ColumnRef { level: 0, column: c }, part.types[c].clone());
+            let (lc, rc) = (side(a.pos), side(b.pos + n));
+            let one = match kind {
+                JoinKind::Inner | JoinKind::Left => Some((lc.clone(), a.pos)),
+                JoinKind::Right => Some((rc.clone(), b.pos + n)),
+                JoinKind::Full => None,
+            };
+            let out = match one {
+                Some((e, p)) if e.typ().ty == ty => {
+                    cols.push(NsCol { name, pos: p, ty: e.typ() });
+                    continue;
+                }
+                Some((e, _)) => self.coerce_common(e, &ty, "JOIN/USING", pos)?,
+                None => {
+                    let x = self.coerce_common(lc, &ty, "JOIN/USING", pos)?;
+                    let y = self.coerce_common(rc, &ty, "JOIN/USING", pos)?;
+                    HirScalar::Coalesce(vec![x, y], ColType { ty, typmod, nullable: true })
+                }
+            };
+            let p = part.types.len() + scalars.len();
+            cols.push(NsCol { name, pos: p, ty: out.typ() });
+            scalars.push(out);
+        }
+        if !scalars.is_empty() {
+            part.types.extend(scalars.iter().map(HirScalar::typ));
+            part.hir = Hir::Map { input: Box::new(part.hir), scalars };
+        }
+        // Unqualified names and `*` see the merged columns first, then the rest of both sides.
+        let rest: Vec<NsCol> = visible(&part.items).filter(|c| !names.iter().any(|n| n.name == c.name)).cloned().collect();
+        let merged_item = |name: &str, cols: Vec<NsCol>, rel: bool, vis: bool| NsItem {
+            name: name.into(),
+            schema: None,
+            cols,
+            rel_visible: rel,
+            cols_visible: vis,
+            row_oid: pseudo::RECORD,
+            scalar: false,
+            null_extended: false,
+            key: None,
+        };
+        part.items.iter_mut().for_each(|i| i.cols_visible = false);
+        if let Some(a) = alias {
+            part.items.push(merged_item(&a.name, cols.clone(), true, false));
+        }
+        cols.extend(rest);
+        part.items.push(merged_item("", cols, false, true));
+        Ok(part)
+    }
+
+    /// `*` and `t.*`: name, column, and position for errors.
+    pub fn expand_star(&self, parts: &[Ident], env: &Env, pos: Pos) -> Result<Vec<(String, HirScalar, Pos)>, SqlError> {
+        let Some(rel) = parts.last() else {
+            let Some(level) = env.level() else { return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT * with no tables specified is not valid").at(pos)) };
+            let mut out = Vec::new();
+            let mut any = false;
+            for item in level.items.iter().filter(|i| i.cols_visible) {
+                any = true;
+                for (i, c) in item.cols.iter().enumerate() {
+                    out.push((c.name.clone(), item.column(0, i), pos));
+                }
+            }
+            if !any {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT * with no tables specified is not valid").at(pos));
+            }
+            return Ok(out);
+        };
+        let schema = parts.len().checked_sub(2).map(|i| parts[i].name.as_str());
+        let Some((level, item)) = self.find_item(schema, &rel.name, env, pos)? else {
+            return Err(self.missing_relation(schema, &rel.name, env, pos));
+        };
+        Ok((0..item.cols.len()).map(|i| (item.cols[i].name.clone(), item.column(level, i), pos)).collect())
+    }
+}
+
+/// The columns that unqualified names see.
+fn visible(items: &[NsItem]) -> impl Iterator<Item = &NsCol> {
+    items.iter().filter(|i| i.cols_visible).flat_map(|i| i.cols.iter())
+}
+
+fn extend_with_null(i: &mut NsItem) {
+    i.null_extended = true;
+    i.key = None;
+    i.cols.iter_mut().for_each(|c| c.ty.nullable = true);
+}
+
+fn named_item(name: &str, names: Vec<String>, types: &[ColType]) -> NsItem {
+    let cols = names.into_iter().zip(types).enumerate().map(|(pos, (name, ty))| NsCol { name, pos, ty: ty.clone() }).collect();
+    NsItem {
+        name: name.to_owned(),
+        schema: None,
+        cols,
+        rel_visible: true,
+        cols_visible: true,
+        row_oid: pseudo::RECORD,
+        scalar: false,
+        null_extended: false,
+        key: None,
+    }
+}
+
+/// `AS t(a, b)`.
+fn apply_columns(item: &mut NsItem, alias: &Alias) -> Result<(), SqlError> {
+    if alias.columns.len() > item.cols.len() {
+        return Err(SqlError::new(
+            state::INVALID_COLUMN_REFERENCE,
+            format!("table \"{}\" has {} columns available but {} columns specified", alias.name.name, item.cols.len(), alias.columns.len()),
+        )
+        .at(alias.name.pos));
+    }
+    for (c, n) in item.cols.iter_mut().zip(&alias.columns) {
+        c.name = n.name.clone();
+    }
+    Ok(())
+}
+
+/// A row of one value, `e`, spread over `fields`, which read it as column 0.
+fn spread(e: HirScalar, fields: Vec<HirScalar>) -> Hir {
+    let n = fields.len();
+    let row = Hir::Map { input: Box::new(unit()), scalars: vec![e] };
+    Hir::Project { input: Box::new(Hir::Map { input: Box::new(row), scalars: fields }), outputs: (1..=n).collect() }
+}
+
+fn column_of(e: &HirScalar, column: usize) -> HirScalar {
+    HirScalar::Column(ColumnRef { level: 0, column }, e.typ())
+}
+
+/// Could this item refer to its left neighbours?
+fn may_be_lateral(t: &TableRef) -> bool {
+    match t {
+        TableRef::Relation { .. } => false,
+        TableRef::Subquery { lateral, .. } => *lateral,
+        TableRef::Function { .. } => true,
+        TableRef::Join { left, right, .. } => may_be_lateral(left) || may_be_lateral(right),
+    }
+}
+
+fn position(t: &TableRef) -> Pos {
+    match t {
+        TableRef::Relation { name, alias } => alias.as_ref().map_or(name.pos, |a| a.name.pos),
+        TableRef::Subquery { query, .. } => query.pos,
+        TableRef::Function { functions, .. } => functions.first().map_or(0, |f| f.0.pos),
+        TableRef::Join { pos, .. } => *pos,
+    }
+}

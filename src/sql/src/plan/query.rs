@@ -1,0 +1,399 @@
+//! Queries: SELECT stage by stage, and what a bound query is.
+//!
+//! ```text
+//!   FROM ─ WHERE ─ [set-returning calls in GROUP BY] ─ GROUP BY ─ HAVING ─ windows ─ set-returning calls ─ select list ─ DISTINCT ─ ORDER BY, LIMIT
+//! ```
+//!
+//! Expressions are bound once, on the FROM row; each stage then replaces the virtual columns that it computes (see `calls`).
+
+use super::calls::{decode, Calls, SetCall, Virtual, WindowCall};
+use super::order::SortItem;
+use super::scope::{Clause, Env, Level};
+use super::walk::{reads, rewrite, shift};
+use super::Binder;
+use crate::ast::*;
+use crate::hir::{ColumnRef, Hir, HirScalar, HirWindow, JoinKind};
+use expr::ColumnOrder;
+use repr::error::state;
+use repr::{ColType, SqlError, SqlType};
+use std::rc::Rc;
+
+/// A bound query: the result's columns come first, then columns that only the order needs.
+pub struct Bound {
+    pub hir: Hir,
+    pub names: Vec<String>,
+    pub visible: usize,
+    pub order: Vec<ColumnOrder>,
+    pub limit: Option<HirScalar>,
+    pub offset: Option<HirScalar>,
+    pub with_ties: bool,
+    /// Untyped literals and parameters among the result's columns, so that a set operation or INSERT may still type them.
+    pub literals: Vec<Option<HirScalar>>,
+}
+
+impl Bound {
+    pub fn new(hir: Hir, names: Vec<String>) -> Bound {
+        let visible = names.len();
+        Bound { hir, literals: vec![None; visible], names, visible, order: Vec::new(), limit: None, offset: None, with_ties: false }
+    }
+
+    /// With LIMIT and OFFSET applied; all columns are still there.
+    pub fn limited(self) -> Hir {
+        if self.limit.is_none() && self.offset.is_none() {
+            return self.hir;
+        }
+        Hir::TopK { input: Box::new(self.hir), group_key: Vec::new(), order_by: self.order, limit: self.limit, offset: self.offset, with_ties: self.with_ties }
+    }
+
+    /// As a relation of exactly the result's columns.
+    pub fn into_relation(self) -> Hir {
+        let n = self.visible;
+        project(self.limited(), (0..n).collect())
+    }
+
+    pub fn types(&self) -> Vec<ColType> {
+        let mut t = self.hir.types();
+        t.truncate(self.visible);
+        t
+    }
+}
+
+/// Keeps `outputs`; nothing if that is all.
+pub fn project(hir: Hir, outputs: Vec<usize>) -> Hir {
+    if outputs.len() == hir.arity() && outputs.iter().enumerate().all(|(i, o)| i == *o) {
+        return hir;
+    }
+    Hir::Project { input: Box::new(hir), outputs }
+}
+
+/// An item of the select list.
+pub struct TargetItem {
+    pub name: String,
+    pub expr: HirScalar,
+    pub pos: Pos,
+}
+
+impl Binder<'_> {
+    /// `typed`: literals of unknown type become text.
+    pub fn query(&self, q: &Query, env: &Env, typed: bool) -> Result<Bound, SqlError> {
+        stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || self.query_inner(q, env, typed))
+    }
+
+    fn query_inner(&self, q: &Query, env: &Env, typed: bool) -> Result<Bound, SqlError> {
+        if let Some(a) = &q.as_of {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "AS OF is allowed only at the end of a statement").at(a.time.pos));
+        }
+        match &q.with {
+            Some(w) => self.with(w, env, |b, env| b.query_body(q, env, typed)),
+            None => self.query_body(q, env, typed),
+        }
+    }
+
+    /// Without WITH and AS OF.
+    pub fn query_body(&self, q: &Query, env: &Env, typed: bool) -> Result<Bound, SqlError> {
+        let mut b = match &q.body {
+            QueryBody::Select(s) => {
+                if let Some(into) = &s.into {
+                    return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(into.pos));
+                }
+                self.select(s, &q.order_by, env, typed)?
+            }
+            QueryBody::Values(rows) => {
+                let b = self.values(rows, env, typed)?;
+                self.order_output(b, &q.order_by, env, "VALUES")?
+            }
+            QueryBody::SetOp { .. } => {
+                let b = self.set_op(q, env, typed)?;
+                self.order_output(b, &q.order_by, env, "UNION/INTERSECT/EXCEPT")?
+            }
+        };
+        self.limits(&mut b, q, env)?;
+        Ok(b)
+    }
+
+    fn select(&self, s: &Select, order_by: &[OrderBy], env: &Env, typed: bool) -> Result<Bound, SqlError> {
+        let part = self.from_list(&s.from, env)?;
+        let level = Rc::new(Level { items: part.items, calls: Calls::new(Clause::Where) });
+        let here = env.push(level.clone());
+        for (i, (name, spec)) in s.windows.iter().enumerate() {
+            if s.windows[..i].iter().any(|w| w.0.name == name.name) {
+                return Err(SqlError::new(state::WINDOWING_ERROR, format!("window \"{}\" is already defined", name.name)).at(name.pos));
+            }
+            level.calls.named.borrow_mut().push((name.name.clone(), spec.clone()));
+        }
+        let mut hir = part.hir;
+        if let Some(w) = &s.filter {
+            let p = self.condition(w, &here, "WHERE")?;
+            hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(p) };
+        }
+        level.calls.clause.set(Clause::Select);
+        let mut targets = Vec::new();
+        for t in &s.targets {
+            self.target(t, &here, &mut targets)?;
+        }
+        let mut literals = Vec::new();
+        for t in &mut targets {
+            let untyped = t.expr.typ().ty == SqlType::Unknown && matches!(t.expr, HirScalar::Literal(..) | HirScalar::Parameter(..));
+            literals.push((untyped && !typed).then(|| t.expr.clone()));
+            if typed && t.expr.typ().ty == SqlType::Unknown {
+                t.expr = self.text_if_unknown(t.expr.clone(), t.pos)?;
+            }
+        }
+        level.calls.clause.set(Clause::OrderBy);
+        let mut sort: Vec<SortItem> = order_by.iter().map(|o| self.sort_item(o, &mut targets, s.targets.len(), &here)).collect::<Result<_, _>>()?;
+        level.calls.clause.set(Clause::DistinctOn);
+        let mut distinct_on: Vec<HirScalar> = match &s.distinct {
+            Distinct::On(es) => es.iter().map(|e| self.output_or_input(e, &targets, &here, "DISTINCT ON")).collect::<Result<_, _>>()?,
+            _ => Vec::new(),
+        };
+        let having = match &s.having {
+            Some(h) => {
+                level.calls.clause.set(Clause::Having);
+                Some((self.condition(h, &here, "HAVING")?, h.pos))
+            }
+            None => None,
+        };
+        let grouped = !s.group_by.is_empty() || having.is_some() || !level.calls.aggregates.borrow().is_empty() || !level.calls.groupings.borrow().is_empty();
+        let heads: Vec<(String, HirScalar)> = if grouped { targets.iter().map(|t| (t.name.clone(), t.expr.clone())).collect() } else { Vec::new() };
+        let mut all: Vec<&mut HirScalar> = Vec::new();
+        let mut having_expr = having.as_ref().map(|h| h.0.clone());
+        all.extend(targets.iter_mut().map(|t| &mut t.expr));
+        all.extend(sort.iter_mut().map(|t| &mut t.expr));
+        all.extend(distinct_on.iter_mut());
+        if grouped {
+            hir = self.group(s, hir, &level, &here, &heads, &mut all, &mut having_expr)?;
+            if let Some(h) = having_expr {
+                hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(h) };
+            }
+        }
+        hir = self.windows(hir, &level, &mut all)?;
+        hir = self.set_returning(hir, &level, &mut all)?;
+        drop(all);
+        self.finish_select(s, hir, targets, sort, distinct_on, literals)
+    }
+
+    /// One item of the select list; `*` gives several.
+    pub fn target(&self, t: &Target, env: &Env, out: &mut Vec<TargetItem>) -> Result<(), SqlError> {
+        if let ExprKind::Star(parts) = &*t.expr.kind {
+            for (name, expr, pos) in self.expand_star(parts, env, t.expr.pos)? {
+                out.push(TargetItem { name, expr, pos });
+            }
+            return Ok(());
+        }
+        // (row).*
+        if let ExprKind::Indirection { arg, path } = &*t.expr.kind {
+            if let Some((Indirection::Star, front)) = path.split_last() {
+                let row = if front.is_empty() { arg.clone() } else { Expr::new(ExprKind::Indirection { arg: arg.clone(), path: front.to_vec() }, t.expr.pos) };
+                let x = self.expr(&row, env)?;
+                let SqlType::Record(r) = x.typ().ty else {
+                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("type {} is not composite", x.typ().ty.sql_name())).at(arg.pos));
+                };
+                if r.fields.is_empty() {
+                    return Err(SqlError::new(state::UNDEFINED_OBJECT, "record type has not been registered").at(arg.pos));
+                }
+                for (i, f) in r.fields.iter().enumerate() {
+                    out.push(TargetItem { name: f.0.clone(), expr: self.field_select(x.clone(), i)?, pos: t.expr.pos });
+                }
+                return Ok(());
+            }
+        }
+        let expr = self.expr(&t.expr, env)?;
+        let name = match &t.alias {
+            Some(a) => a.name.clone(),
+            None => figure_name(&t.expr).unwrap_or_else(|| "?column?".into()),
+        };
+        out.push(TargetItem { name, expr, pos: t.expr.pos });
+        Ok(())
+    }
+
+    /// Window nodes over `hir`, calls with one definition together; the virtual columns become real.
+    fn windows(&self, mut hir: Hir, level: &Level, all: &mut [&mut HirScalar]) -> Result<Hir, SqlError> {
+        let calls: Vec<WindowCall> = level.calls.windows.take();
+        if calls.is_empty() {
+            return Ok(hir);
+        }
+        let mut place = vec![0; calls.len()];
+        let mut done = vec![false; calls.len()];
+        for i in 0..calls.len() {
+            if done[i] {
+                continue;
+            }
+            let spec = calls[i].spec.clone();
+            let mut extra = Vec::new();
+            let arity = hir.arity();
+            let mut column = |e: &HirScalar| match e {
+                HirScalar::Column(ColumnRef { level: 0, column }, _) => *column,
+                _ => match extra.iter().position(|x| x == e) {
+                    Some(p) => arity + p,
+                    None => {
+                        extra.push(e.clone());
+                        arity + extra.len() - 1
+                    }
+                },
+            };
+            let partition: Vec<usize> = spec.partition.iter().map(&mut column).collect();
+            let order_by: Vec<ColumnOrder> =
+                spec.order.iter().map(|(e, desc, nulls_last)| ColumnOrder { column: column(e), desc: *desc, nulls_last: *nulls_last }).collect();
+            if !extra.is_empty() {
+                hir = Hir::Map { input: Box::new(hir), scalars: extra };
+            }
+            let base = hir.arity();
+            let mut exprs = Vec::new();
+            for (k, c) in calls.iter().enumerate() {
+                if !done[k] && c.spec == spec {
+                    done[k] = true;
+                    place[k] = base + exprs.len();
+                    exprs.push(HirWindow {
+                        func: c.func.clone(),
+                        units: c.units,
+                        start: c.start.clone(),
+                        end: c.end.clone(),
+                        exclude: c.exclude,
+                        ty: c.ty.clone(),
+                    });
+                }
+            }
+            hir = Hir::Window { input: Box::new(hir), partition, order_by, exprs };
+        }
+        let put = |v: Virtual| match v {
+            Virtual::Window(i) => Some(place[i]),
+            _ => None,
+        };
+        all.iter_mut().for_each(|e| replace_virtual(e, &put));
+        for c in level.calls.sets.borrow_mut().iter_mut() {
+            c.args.iter_mut().for_each(|a| replace_virtual(a, &put));
+        }
+        Ok(hir)
+    }
+
+    /// Set-returning calls in expressions: those whose arguments need no other such call go in lockstep, then those on top of them.
+    pub fn set_returning(&self, mut hir: Hir, level: &Level, all: &mut [&mut HirScalar]) -> Result<Hir, SqlError> {
+        let mut calls: Vec<SetCall> = level.calls.sets.take();
+        while !calls.is_empty() {
+            let (mut now, later): (Vec<SetCall>, Vec<SetCall>) =
+                calls.into_iter().partition(|c| !c.args.iter().any(|a| reads(&mut a.clone(), |col| matches!(decode(col), Virtual::Set(_)))));
+            if now.is_empty() {
+                return Err(SqlError::internal("set-returning calls depend on each other"));
+            }
+            let base = hir.arity();
+            let mut place = Vec::new();
+            let mut next = base;
+            let mut functions = Vec::new();
+            for c in &mut now {
+                for i in 0..c.columns.len() {
+                    place.push((c.first + i, next));
+                    next += 1;
+                }
+                // The arguments see the query's row as the enclosing one.
+                let mut args = std::mem::take(&mut c.args);
+                args.iter_mut().for_each(|a| shift(a, 0, 1));
+                functions.push(Hir::CallTable { func: c.func, args, columns: c.columns.clone(), with_ordinality: false });
+            }
+            let right = if functions.len() == 1 { functions.remove(0) } else { Hir::RowsFrom { functions, with_ordinality: false } };
+            hir = Hir::Join { left: Box::new(hir), right: Box::new(right), on: super::from::true_(), kind: JoinKind::Inner, lateral: true };
+            let put = |v: Virtual| match v {
+                Virtual::Set(i) => place.iter().find(|p| p.0 == i).map(|p| p.1),
+                _ => None,
+            };
+            all.iter_mut().for_each(|e| replace_virtual(e, &put));
+            calls = later;
+            for c in &mut calls {
+                c.args.iter_mut().for_each(|a| replace_virtual(a, &put));
+            }
+        }
+        Ok(hir)
+    }
+}
+
+/// Puts real columns in the place of the virtual ones that `put` knows.
+pub fn replace_virtual(e: &mut HirScalar, put: &impl Fn(Virtual) -> Option<usize>) {
+    rewrite(e, 0, &mut |s, d| {
+        if let HirScalar::Column(c, _) = s {
+            if c.level == d {
+                if let Some(new) = put(decode(c.column)) {
+                    c.column = new;
+                }
+            }
+        }
+        true
+    });
+}
+
+/// The operands of a conjunction.
+pub fn conjuncts(e: HirScalar) -> Vec<HirScalar> {
+    match e {
+        HirScalar::And(xs) => xs.into_iter().flat_map(conjuncts).collect(),
+        other => vec![other],
+    }
+}
+
+/// The name of a result column without alias: Postgres's `FigureColname`.
+pub fn figure_name(e: &Expr) -> Option<String> {
+    figure(e).0
+}
+
+/// The name and its strength: 2 a real name, 1 a fallback.
+fn figure(e: &Expr) -> (Option<String>, u8) {
+    let strong = |s: &str| (Some(s.to_owned()), 2);
+    match &*e.kind {
+        ExprKind::Column(parts) => parts.last().map_or((None, 0), |p| strong(&p.name)),
+        ExprKind::Indirection { arg, path } => match path.iter().rev().find_map(|p| match p {
+            Indirection::Field(f) => Some(f.name.clone()),
+            _ => None,
+        }) {
+            Some(n) => (Some(n), 2),
+            None => figure(arg),
+        },
+        ExprKind::Func(c) => c.name.last().map_or((None, 0), |p| strong(&p.name)),
+        ExprKind::NullIf(..) => strong("nullif"),
+        ExprKind::Cast { arg, ty } => match figure(arg) {
+            (n, s) if s > 1 => (n, s),
+            _ => (ty.names.last().cloned(), 1),
+        },
+        ExprKind::Collate { arg, .. } => figure(arg),
+        ExprKind::Grouping(_) => strong("grouping"),
+        ExprKind::Exists(_) => strong("exists"),
+        ExprKind::ArraySubquery(_) => strong("array"),
+        ExprKind::Subquery(q) => match subquery_name(q) {
+            Some(n) => (Some(n), 2),
+            None => (None, 0),
+        },
+        ExprKind::Case { otherwise, .. } => match otherwise.as_ref().map(figure) {
+            Some((Some(n), s)) if s > 1 => (Some(n), s),
+            _ => (Some("case".into()), 1),
+        },
+        ExprKind::Array(_) => strong("array"),
+        ExprKind::Row { explicit, .. } => strong(if *explicit { "row" } else { "row" }),
+        ExprKind::Coalesce(_) => strong("coalesce"),
+        ExprKind::MinMax { greatest, .. } => strong(if *greatest { "greatest" } else { "least" }),
+        ExprKind::Bool(_) => (Some("bool".into()), 1),
+        ExprKind::SqlValue(v, _) => strong(match v {
+            SqlValue::CurrentDate => "current_date",
+            SqlValue::CurrentTime => "current_time",
+            SqlValue::CurrentTimestamp => "current_timestamp",
+            SqlValue::LocalTime => "localtime",
+            SqlValue::LocalTimestamp => "localtimestamp",
+            SqlValue::CurrentUser => "current_user",
+            SqlValue::CurrentRole => "current_role",
+            SqlValue::SessionUser => "session_user",
+            SqlValue::User => "user",
+            SqlValue::CurrentCatalog => "current_catalog",
+            SqlValue::CurrentSchema => "current_schema",
+        }),
+        _ => (None, 0),
+    }
+}
+
+fn subquery_name(q: &Query) -> Option<String> {
+    match &q.body {
+        QueryBody::Select(s) => match s.targets.as_slice() {
+            [t] => match &t.alias {
+                Some(a) => Some(a.name.clone()),
+                None => figure_name(&t.expr),
+            },
+            _ => None,
+        },
+        QueryBody::SetOp { left, .. } => subquery_name(left),
+        QueryBody::Values(_) => Some("column1".into()),
+    }
+}

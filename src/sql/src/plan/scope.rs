@@ -1,0 +1,323 @@
+//! Names in scope: relations of FROM, levels of enclosing queries, common table expressions.
+//!
+//! ```text
+//!   Env ──► Node(level 0: this query's row) ──► Node(level 1) ──► …      a LATERAL item's left neighbours are a level too
+//!             │ items: alias, columns with their position in the row
+//!             │ calls: aggregates, windows, set-returning functions met while binding
+//! ```
+//!
+//! Columns are found by name here and never again: everything downstream has positions.
+
+use super::calls::Calls;
+use super::Binder;
+use crate::ast::{Ident, Pos};
+use crate::catalog::Relation;
+use crate::hir::{ColumnRef, HirScalar};
+use expr::catalog::pseudo;
+use plan::LocalId;
+use repr::error::state;
+use repr::types::RecordType;
+use repr::{ColType, SqlError, SqlType, Value};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The clause an expression stands in: what is allowed there, and the words of the error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clause {
+    Select,
+    Where,
+    Having,
+    GroupBy,
+    OrderBy,
+    DistinctOn,
+    JoinOn,
+    FromFunction,
+    FromSubselect,
+    Limit,
+    Offset,
+    Values,
+    UpdateSet,
+    Returning,
+    Filter,
+    Check,
+    Default,
+    Index,
+    Constant,
+}
+
+impl Clause {
+    /// As in `aggregate functions are not allowed in WHERE`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Clause::Select => "SELECT",
+            Clause::Where => "WHERE",
+            Clause::Having => "HAVING",
+            Clause::GroupBy => "GROUP BY",
+            Clause::OrderBy => "ORDER BY",
+            Clause::DistinctOn => "DISTINCT ON",
+            Clause::JoinOn => "JOIN conditions",
+            Clause::FromFunction => "functions in FROM",
+            Clause::FromSubselect => "FROM clause of their own query level",
+            Clause::Limit => "LIMIT",
+            Clause::Offset => "OFFSET",
+            Clause::Values => "VALUES",
+            Clause::UpdateSet => "UPDATE",
+            Clause::Returning => "RETURNING",
+            Clause::Filter => "FILTER",
+            Clause::Check => "check constraints",
+            Clause::Default => "DEFAULT expressions",
+            Clause::Index => "index expressions",
+            Clause::Constant => "this statement",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NsCol {
+    pub name: String,
+    pub pos: usize,
+    pub ty: ColType,
+}
+
+/// A relation (or join) whose names are in scope.
+#[derive(Clone, Debug)]
+pub struct NsItem {
+    /// The alias, or the relation's name; empty for a join without one.
+    pub name: String,
+    /// Set only for a relation without alias: `schema.rel.col` is allowed then.
+    pub schema: Option<String>,
+    pub cols: Vec<NsCol>,
+    /// `name.col` and `name.*` work.
+    pub rel_visible: bool,
+    /// Unqualified columns work.
+    pub cols_visible: bool,
+    /// OID of the row type: a relation's own, or `record`.
+    pub row_oid: u32,
+    /// A function that returns one plain column: its whole row is that column.
+    pub scalar: bool,
+    /// On the side of an outer join that NULLs may replace.
+    pub null_extended: bool,
+    /// Columns (indices into `cols`) of the primary key, for grouping by it.
+    pub key: Option<Vec<usize>>,
+}
+
+/// One row that expressions see.
+pub struct Level {
+    pub items: Vec<NsItem>,
+    pub calls: Calls,
+}
+
+pub struct Node {
+    pub level: Rc<Level>,
+    /// A level that is counted but not looked into: LATERAL neighbours of a subquery without LATERAL.
+    pub visible: bool,
+    /// Neighbours in FROM rather than an enclosing query.
+    pub lateral: bool,
+    pub parent: Env,
+}
+
+/// The chain of levels, innermost first, and the common table expressions in scope.
+#[derive(Clone, Default)]
+pub struct Env {
+    node: Option<Rc<Node>>,
+    pub ctes: Ctes,
+}
+
+impl Env {
+    fn with(&self, node: Node) -> Env {
+        Env { node: Some(Rc::new(node)), ctes: self.ctes.clone() }
+    }
+    pub fn push(&self, level: Rc<Level>) -> Env {
+        self.with(Node { level, visible: true, lateral: false, parent: self.clone() })
+    }
+    pub fn push_lateral(&self, level: Rc<Level>) -> Env {
+        self.with(Node { level, visible: true, lateral: true, parent: self.clone() })
+    }
+    /// The chain with FROM neighbours made invisible.
+    pub fn masked(&self) -> Env {
+        match &self.node {
+            Some(n) if n.lateral => self.with(Node { level: n.level.clone(), visible: false, lateral: true, parent: n.parent.masked() }),
+            _ => self.clone(),
+        }
+    }
+    pub fn with_cte(&self, e: CteEntry) -> Env {
+        Env { node: self.node.clone(), ctes: self.ctes.push(e) }
+    }
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        std::iter::successors(self.node.as_deref(), |n| n.parent.node.as_deref())
+    }
+    pub fn level(&self) -> Option<&Level> {
+        self.node.as_deref().map(|n| &*n.level)
+    }
+}
+
+/// A common table expression in scope.
+#[derive(Clone, Debug)]
+pub struct CteEntry {
+    pub name: String,
+    pub id: LocalId,
+    pub names: Vec<String>,
+    pub types: Vec<ColType>,
+    /// The item being defined in a place where it may not be used yet: the error to raise.
+    pub forbidden: Option<String>,
+    pub used: Rc<std::cell::Cell<bool>>,
+}
+
+/// Linked list of visible CTEs, newest first.
+#[derive(Clone, Default)]
+pub struct Ctes(Option<Rc<(CteEntry, Ctes)>>);
+
+impl Ctes {
+    pub fn push(&self, e: CteEntry) -> Ctes {
+        Ctes(Some(Rc::new((e, self.clone()))))
+    }
+    pub fn find(&self, name: &str) -> Option<&CteEntry> {
+        let mut at = self;
+        while let Some(n) = &at.0 {
+            if n.0.name == name {
+                return Some(&n.0);
+            }
+            at = &n.1;
+        }
+        None
+    }
+}
+
+/// The row type of a relation.
+pub fn row_type_of(rel: &Relation) -> SqlType {
+    let fields = rel.desc.names.iter().cloned().zip(rel.desc.types.iter().map(|t| t.clone().with_nullable(true))).collect();
+    let oid = if rel.row_type_oid == 0 { pseudo::RECORD } else { rel.row_type_oid };
+    SqlType::Record(Arc::new(RecordType { oid, name: Some(rel.name.name.clone()), fields }))
+}
+
+impl NsItem {
+    pub fn column(&self, level: usize, i: usize) -> HirScalar {
+        let c = &self.cols[i];
+        HirScalar::Column(ColumnRef { level, column: c.pos }, c.ty.clone())
+    }
+    pub fn shift(&mut self, by: usize) {
+        self.cols.iter_mut().for_each(|c| c.pos += by);
+    }
+}
+
+impl Binder<'_> {
+    /// A column reference of one to four parts.
+    pub fn resolve_column(&self, parts: &[Ident], env: &Env) -> Result<HirScalar, SqlError> {
+        let pos = parts[0].pos;
+        match parts {
+            [col] => {
+                if let Some(c) = self.find_unqualified(&col.name, env, pos)? {
+                    return Ok(c);
+                }
+                if let Some((level, item)) = self.find_item(None, &col.name, env, pos)? {
+                    return self.whole_row(item, level);
+                }
+                Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", col.name)).at(pos))
+            }
+            [rel, col] => self.qualified(None, &rel.name, &col.name, env, pos),
+            [schema, rel, col] => self.qualified(Some(&schema.name), &rel.name, &col.name, env, pos),
+            [db, schema, rel, col] => {
+                if db.name != self.catalog.database() {
+                    let written: Vec<&str> = parts.iter().map(|p| p.name.as_str()).collect();
+                    return Err(
+                        SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("cross-database references are not implemented: {}", written.join("."))).at(pos)
+                    );
+                }
+                self.qualified(Some(&schema.name), &rel.name, &col.name, env, pos)
+            }
+            _ => Err(SqlError::new(state::SYNTAX_ERROR, "improper qualified name (too many dotted names)").at(pos)),
+        }
+    }
+
+    fn find_unqualified(&self, name: &str, env: &Env, pos: Pos) -> Result<Option<HirScalar>, SqlError> {
+        for (level, node) in env.nodes().enumerate() {
+            if !node.visible {
+                continue;
+            }
+            let mut found: Option<HirScalar> = None;
+            for item in node.level.items.iter().filter(|i| i.cols_visible) {
+                for (i, c) in item.cols.iter().enumerate() {
+                    if c.name == name {
+                        if found.is_some() {
+                            return Err(SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous")).at(pos));
+                        }
+                        found = Some(item.column(level, i));
+                    }
+                }
+            }
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The relation that a name means, and its level.
+    pub fn find_item<'e>(&self, schema: Option<&str>, name: &str, env: &'e Env, pos: Pos) -> Result<Option<(usize, &'e NsItem)>, SqlError> {
+        for (level, node) in env.nodes().enumerate() {
+            if !node.visible {
+                continue;
+            }
+            let mut found = None;
+            for item in node.level.items.iter().filter(|i| i.rel_visible && i.name == name) {
+                if schema.is_some() && item.schema.as_deref() != schema {
+                    continue;
+                }
+                if found.is_some() {
+                    return Err(SqlError::new(state::AMBIGUOUS_ALIAS, format!("table reference \"{name}\" is ambiguous")).at(pos));
+                }
+                found = Some((level, item));
+            }
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    fn qualified(&self, schema: Option<&str>, rel: &str, col: &str, env: &Env, pos: Pos) -> Result<HirScalar, SqlError> {
+        let Some((level, item)) = self.find_item(schema, rel, env, pos)? else { return Err(self.missing_relation(schema, rel, env, pos)) };
+        let mut found = None;
+        for (i, c) in item.cols.iter().enumerate() {
+            if c.name == col {
+                if found.is_some() {
+                    return Err(SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{col}\" is ambiguous")).at(pos));
+                }
+                found = Some(i);
+            }
+        }
+        match found {
+            Some(i) => Ok(item.column(level, i)),
+            None => Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column {rel}.{col} does not exist")).at(pos)),
+        }
+    }
+
+    pub fn missing_relation(&self, schema: Option<&str>, rel: &str, env: &Env, pos: Pos) -> SqlError {
+        let hidden = env.nodes().any(|n| n.level.items.iter().any(|i| i.name == rel));
+        let written = schema.map_or_else(|| rel.to_owned(), |s| format!("{s}.{rel}"));
+        if hidden {
+            return SqlError::new(state::UNDEFINED_TABLE, format!("invalid reference to FROM-clause entry for table \"{written}\""))
+                .with_hint(format!("There is an entry for table \"{rel}\", but it cannot be referenced from this part of the query."))
+                .at(pos);
+        }
+        SqlError::new(state::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{written}\"")).at(pos)
+    }
+
+    /// `SELECT t FROM t`: the row as a value. A row that an outer join made up is NULL as a whole.
+    pub fn whole_row(&self, item: &NsItem, level: usize) -> Result<HirScalar, SqlError> {
+        if item.scalar {
+            return Ok(item.column(level, 0));
+        }
+        let fields: Vec<(String, ColType)> = item.cols.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
+        let name = (item.row_oid != pseudo::RECORD).then(|| item.name.clone());
+        let ty = SqlType::Record(Arc::new(RecordType { oid: item.row_oid, name, fields })).not_null();
+        let cols: Vec<HirScalar> = (0..item.cols.len()).map(|i| item.column(level, i)).collect();
+        let row = self.internal("row_construct", cols.clone(), ty.clone())?;
+        if !item.null_extended || cols.is_empty() {
+            return Ok(row);
+        }
+        let absent = HirScalar::And(cols.into_iter().map(|c| HirScalar::IsNull(Box::new(c))).collect());
+        let ty = ty.with_nullable(true);
+        Ok(HirScalar::Case { branches: vec![(absent, HirScalar::Literal(Value::Null, ty.clone()))], otherwise: Box::new(row), ty })
+    }
+}

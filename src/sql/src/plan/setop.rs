@@ -1,0 +1,188 @@
+//! UNION, INTERSECT, EXCEPT and VALUES.
+
+use super::calls::Calls;
+use super::query::{project, Bound};
+use super::scope::{Clause, Env, Level};
+use super::Binder;
+use crate::ast::*;
+use crate::hir::{ColumnRef, Hir, HirScalar};
+use expr::catalog::CastContext;
+use repr::error::state;
+use repr::{ColType, SqlError, SqlType};
+use std::rc::Rc;
+
+impl Binder<'_> {
+    pub fn set_op(&self, q: &Query, env: &Env, _typed: bool) -> Result<Bound, SqlError> {
+        let QueryBody::SetOp { op, all, left, right } = &q.body else { return Err(SqlError::internal("not a set operation")) };
+        let l = self.query(left, env, false)?;
+        let r = self.query(right, env, false)?;
+        let word = match op {
+            SetOp::Union => "UNION",
+            SetOp::Intersect => "INTERSECT",
+            SetOp::Except => "EXCEPT",
+        };
+        if l.visible != r.visible {
+            return Err(SqlError::new(state::SYNTAX_ERROR, format!("each {word} query must have the same number of columns")).at(right.pos));
+        }
+        let (lt, rt) = (l.types(), r.types());
+        let mut types = Vec::with_capacity(l.visible);
+        for (a, b) in lt.iter().zip(&rt) {
+            let ty = self.common_type(&[(a.ty.clone(), left.pos), (b.ty.clone(), right.pos)], word)?;
+            let typmod = if a.ty == b.ty && a.typmod == b.typmod { a.typmod } else { -1 };
+            if !(*all && *op == SetOp::Union) {
+                self.require_equality(&ty, left.pos)?;
+            }
+            types.push(ColType { ty, typmod, nullable: a.nullable || b.nullable });
+        }
+        let names = l.names.clone();
+        let left = self.coerce_columns(l, &types, word, left.pos)?;
+        let right = self.coerce_columns(r, &types, word, right.pos)?;
+        let (all, left, right) = (*all, Box::new(left), Box::new(right));
+        let hir = match op {
+            SetOp::Union if all => Hir::Union { inputs: vec![*left, *right] },
+            SetOp::Union => Hir::Distinct { input: Box::new(Hir::Union { inputs: vec![*left, *right] }) },
+            SetOp::Intersect => Hir::Intersect { left, right, all },
+            SetOp::Except => Hir::Except { left, right, all },
+        };
+        Ok(Bound::new(hir, names))
+    }
+
+    /// The bound query as a relation whose columns have `types`.
+    pub fn coerce_columns(&self, b: Bound, types: &[ColType], what: &str, pos: Pos) -> Result<Hir, SqlError> {
+        let literals = b.literals.clone();
+        let hir = b.into_relation();
+        let have = hir.types();
+        let mut scalars = Vec::new();
+        let mut outputs = Vec::with_capacity(types.len());
+        for (i, (h, t)) in have.iter().zip(types).enumerate() {
+            let column = HirScalar::Column(ColumnRef { level: 0, column: i }, h.clone());
+            if h.ty == t.ty {
+                outputs.push(i);
+                continue;
+            }
+            let e = literals.get(i).cloned().flatten().unwrap_or(column);
+            let e = self.coerce_common(e, &t.ty, what, pos)?;
+            scalars.push(e);
+            outputs.push(have.len() + scalars.len() - 1);
+        }
+        let hir = if scalars.is_empty() { hir } else { Hir::Map { input: Box::new(hir), scalars } };
+        Ok(project(hir, outputs))
+    }
+
+    /// VALUES: the rows' types are unified column by column.
+    pub fn values(&self, rows: &[Vec<Expr>], env: &Env, typed: bool) -> Result<Bound, SqlError> {
+        let level = Rc::new(Level { items: Vec::new(), calls: Calls::new(Clause::Values) });
+        let here = env.push(level);
+        let n = rows.first().map_or(0, Vec::len);
+        let mut bound: Vec<Vec<(HirScalar, Pos)>> = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut out = Vec::with_capacity(n);
+            for e in row {
+                if let ExprKind::Star(parts) = &*e.kind {
+                    out.extend(self.expand_star(parts, &here, e.pos)?.into_iter().map(|(_, x, _)| (x, e.pos)));
+                } else {
+                    out.push((self.expr(e, &here)?, e.pos));
+                }
+            }
+            if out.len() != bound.first().map_or(out.len(), Vec::len) {
+                let pos = row.first().map_or(0, |e| e.pos);
+                return Err(SqlError::new(state::SYNTAX_ERROR, "VALUES lists must all be the same length").at(pos));
+            }
+            bound.push(out);
+        }
+        let width = bound.first().map_or(0, Vec::len);
+        let mut literals = vec![None; width];
+        for c in 0..width {
+            let types: Vec<(SqlType, Pos)> = bound.iter().map(|r| (r[c].0.typ().ty, r[c].1)).collect();
+            let untyped = types.iter().all(|t| t.0 == SqlType::Unknown);
+            if untyped && !typed {
+                if let [one] = bound.as_slice() {
+                    literals[c] = Some(one[c].0.clone());
+                }
+            }
+            let ty = self.common_type(&types, "VALUES")?;
+            for r in &mut bound {
+                let (e, pos) = r[c].clone();
+                r[c].0 = self.coerce_common(e, &ty, "VALUES", pos)?;
+            }
+        }
+        let rows: Vec<Vec<HirScalar>> = bound.into_iter().map(|r| r.into_iter().map(|x| x.0).collect()).collect();
+        let mut b = Bound::new(rows_to_hir(rows), (1..=width).map(|i| format!("column{i}")).collect());
+        b.literals = literals;
+        Ok(b)
+    }
+
+    /// For assignment: each column becomes the target's type (INSERT … SELECT).
+    pub fn assign_columns(&self, b: Bound, targets: &[(String, ColType)], positions: Pos) -> Result<Hir, SqlError> {
+        let literals = b.literals.clone();
+        let hir = b.into_relation();
+        let have = hir.types();
+        let mut scalars = Vec::new();
+        let mut outputs = Vec::with_capacity(targets.len());
+        for (i, (h, (name, t))) in have.iter().zip(targets).enumerate() {
+            if h.ty == t.ty && (t.typmod < 0 || t.typmod == h.typmod) {
+                outputs.push(i);
+                continue;
+            }
+            let column = HirScalar::Column(ColumnRef { level: 0, column: i }, h.clone());
+            let e = literals.get(i).cloned().flatten().unwrap_or(column);
+            scalars.push(self.assign(e, name, t, positions)?);
+            outputs.push(have.len() + scalars.len() - 1);
+        }
+        let hir = if scalars.is_empty() { hir } else { Hir::Map { input: Box::new(hir), scalars } };
+        Ok(project(hir, outputs))
+    }
+
+    /// One value assigned to a column: 42804 if its type does not fit.
+    pub fn assign(&self, e: HirScalar, column: &str, to: &ColType, pos: Pos) -> Result<HirScalar, SqlError> {
+        let from = e.typ();
+        self.try_coerce(e, to, CastContext::Assignment, pos)?.ok_or_else(|| {
+            SqlError::new(
+                state::DATATYPE_MISMATCH,
+                format!("column \"{column}\" is of type {} but expression is of type {}", to.ty.sql_name(), from.ty.sql_name()),
+            )
+            .with_hint("You will need to rewrite or cast the expression.")
+            .at(pos)
+        })
+    }
+}
+
+/// Rows of expressions that read no own column: a constant if all are literals.
+pub fn rows_to_hir(rows: Vec<Vec<HirScalar>>) -> Hir {
+    let width = rows.first().map_or(0, Vec::len);
+    let constant = rows.iter().flatten().all(|e| matches!(e, HirScalar::Literal(..)));
+    if constant {
+        let types: Vec<ColType> = (0..width)
+            .map(|c| {
+                let mut t = rows[0][c].typ();
+                for r in &rows {
+                    let u = r[c].typ();
+                    t.nullable |= u.nullable;
+                    if u.typmod != t.typmod {
+                        t.typmod = -1;
+                    }
+                }
+                t
+            })
+            .collect();
+        let rows = rows
+            .into_iter()
+            .map(|r| {
+                let values = r
+                    .into_iter()
+                    .map(|e| match e {
+                        HirScalar::Literal(v, _) => v,
+                        _ => repr::Value::Null,
+                    })
+                    .collect();
+                (values, 1)
+            })
+            .collect();
+        return Hir::Constant { rows, types };
+    }
+    let mut inputs: Vec<Hir> = rows.into_iter().map(|r| Hir::Map { input: Box::new(super::from::unit()), scalars: r }).collect();
+    if inputs.len() == 1 {
+        return inputs.swap_remove(0);
+    }
+    Hir::Union { inputs }
+}

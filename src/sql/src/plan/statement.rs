@@ -1,0 +1,534 @@
+//! Statements: which plan each becomes.
+
+use super::query::Bound;
+use super::scope::Env;
+use super::*;
+use crate::ast::{self, ExplainTarget, ObjectKind, ObjectName, SetValue, Statement, SubscribeFrom};
+use crate::hir::{Hir, HirScalar};
+use crate::parse::ParsedStatement;
+use ::expr::catalog::CastContext;
+use ::plan::Finishing;
+use repr::{ColType, RelDesc};
+
+/// Parameter and result types of a statement. `params`: types the client fixed; `None` or missing ones are inferred.
+pub fn describe(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Option<SqlType>]) -> Result<Described, SqlError> {
+    let b = Binder::new(catalog);
+    b.params.borrow_mut().types = params.to_vec();
+    let plan = b.statement(stmt, &stmt.statement)?;
+    let mut types = Vec::new();
+    for (i, t) in b.params.borrow().types.iter().enumerate() {
+        match t {
+            Some(t) => types.push(t.clone()),
+            None => return Err(SqlError::new(state::INDETERMINATE_DATATYPE, format!("could not determine data type of parameter ${}", i + 1))),
+        }
+    }
+    Ok(Described { params: types, result: result_of(&plan) })
+}
+
+/// The plan of a statement with its parameters' values put in.
+pub fn plan(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[(Value, SqlType)]) -> Result<Plan, SqlError> {
+    let b = Binder::new(catalog);
+    b.params.borrow_mut().values = Some(params.to_vec());
+    b.statement(stmt, &stmt.statement)
+}
+
+/// Binds a scalar over a relation's row: stored defaults (no columns) and checks.
+pub fn bind_scalar(text: &str, desc: &RelDesc, catalog: &dyn SqlCatalog) -> Result<HirScalar, SqlError> {
+    let e = crate::parse::parse_expr(text)?;
+    let b = Binder::new(catalog);
+    let env = b.row_env("", desc, scope::Clause::Check);
+    let x = b.expr(&e, &env)?;
+    b.text_if_unknown(x, e.pos)
+}
+
+/// A constant argument of EXECUTE cast to the prepared statement's parameter type, as assignment does.
+pub fn coerce_argument(e: HirScalar, to: &SqlType, number: usize, catalog: &dyn SqlCatalog) -> Result<HirScalar, SqlError> {
+    let b = Binder::new(catalog);
+    let from = e.typ();
+    b.try_coerce(e, &to.clone().nullable(), CastContext::Assignment, 0)?.ok_or_else(|| {
+        SqlError::new(
+            state::DATATYPE_MISMATCH,
+            format!("parameter ${number} of type {} cannot be coerced to the expected type {}", from.ty.sql_name(), to.sql_name()),
+        )
+        .with_hint("You will need to rewrite or cast the expression.")
+    })
+}
+
+/// Columns of a plan's result.
+pub fn result_of(plan: &Plan) -> Option<RelDesc> {
+    match plan {
+        Plan::Select(p) => Some(p.desc.clone()),
+        Plan::Subscribe(p) => Some(p.result.clone()),
+        Plan::Insert(p) => p.returning.as_ref().map(|r| r.desc.clone()),
+        Plan::Update(p) => p.returning.as_ref().map(|r| r.desc.clone()),
+        Plan::Delete(p) => p.returning.as_ref().map(|r| r.desc.clone()),
+        Plan::ShowVariable(name) => Some(text_columns(&[shown_name(name)])),
+        Plan::ShowAll => Some(text_columns(&["name", "setting", "description"])),
+        Plan::Show(s) => Some(s.desc.clone()),
+        Plan::ShowCreate { .. } => Some(text_columns(&["name", "create_sql"])),
+        Plan::Explain(_) => Some(text_columns(&["QUERY PLAN"])),
+        _ => None,
+    }
+}
+
+/// Postgres names the column of SHOW as the setting is spelled.
+fn shown_name(name: &str) -> &str {
+    match name {
+        "timezone" => "TimeZone",
+        "datestyle" => "DateStyle",
+        "intervalstyle" => "IntervalStyle",
+        other => other,
+    }
+}
+
+pub fn text_columns(names: &[&str]) -> RelDesc {
+    RelDesc { names: names.iter().map(|n| (*n).to_owned()).collect(), types: names.iter().map(|_| SqlType::Text.nullable()).collect(), keys: vec![] }
+}
+
+impl Binder<'_> {
+    pub(super) fn statement(&self, p: &ParsedStatement, s: &Statement) -> Result<Plan, SqlError> {
+        match s {
+            Statement::Select(q) => self.select_statement(q),
+            Statement::Insert(i) => self.insert(i),
+            Statement::Update(u) => self.update(u),
+            Statement::Delete(d) => self.delete(d),
+            Statement::Truncate(names) => names.iter().map(|n| Ok(self.writable(n, "truncate")?.id)).collect::<Result<_, SqlError>>().map(Plan::Truncate),
+            Statement::Subscribe(s) => Ok(Plan::Subscribe(Box::new(self.subscribe(s)?))),
+            Statement::Copy(c) => self.copy(c),
+            Statement::CreateTable(c) => self.create_table(p, c),
+            Statement::CreateTableAs(c) => self.create_table_as(c),
+            Statement::CreateView(v) => self.create_view(p, v),
+            Statement::CreateIndex(i) => self.create_index(p, i),
+            Statement::CreateSchema { name, if_not_exists } => Ok(Plan::CreateSchema { name: name.name.clone(), if_not_exists: *if_not_exists }),
+            Statement::CreateDatabase { name, if_not_exists } => Ok(Plan::CreateDatabase { name: name.name.clone(), if_not_exists: *if_not_exists }),
+            Statement::CreateType(t) => self.create_type(t),
+            Statement::CreateSecret { name, if_not_exists, value } => {
+                let x = self.constant(value)?;
+                let value = match x.typ().ty {
+                    SqlType::Bytea => x,
+                    _ => self.coerce(x, &SqlType::Text.nullable(), CastContext::Assignment, value.pos)?,
+                };
+                Ok(Plan::CreateSecret { name: self.new_name(name)?, if_not_exists: *if_not_exists, value })
+            }
+            Statement::CreateConnection(c) => self.create_connection(p, c),
+            Statement::CreateSource(c) => self.create_source(p, c),
+            Statement::CreateTableFromSource(c) => self.table_from_source(p, c),
+            Statement::CreateSink(c) => self.create_sink(p, c),
+            Statement::CreateSubscription { name, if_not_exists, relation, options } => Ok(Plan::CreateSubscription {
+                name: self.new_name(name)?,
+                if_not_exists: *if_not_exists,
+                relation: self.resolve_relation(relation)?.id,
+                options: plain_options(options),
+            }),
+            Statement::ValidateConnection(n) => Ok(Plan::ValidateConnection(self.object(ObjectKind::Connection, n)?)),
+            Statement::ReplayErrors(n) => {
+                let source = match self.catalog.resolve_object(ObjectKind::Source, &n.parts) {
+                    Some(o) => o.id,
+                    None => self.resolve_relation(n)?.id,
+                };
+                Ok(Plan::ReplayErrors { source })
+            }
+            Statement::Acknowledge { name, at } => Ok(Plan::Acknowledge { subscription: self.object(ObjectKind::Subscription, name)?, at: self.time(at)? }),
+            Statement::Drop(d) => self.drop_plan(d),
+            Statement::Alter(a) => self.alter(a),
+            Statement::Comment { kind, name, text } => self.comment(*kind, name, text.clone()),
+            Statement::Begin(m) => Ok(Plan::Begin(m.clone())),
+            Statement::SetTransaction { session, modes } => Ok(Plan::SetTransaction { session: *session, modes: modes.clone() }),
+            Statement::Commit { chain } => Ok(Plan::Commit { chain: *chain }),
+            Statement::Rollback { chain } => Ok(Plan::Rollback { chain: *chain }),
+            Statement::Savepoint(n) => Ok(Plan::Savepoint(n.name.clone())),
+            Statement::ReleaseSavepoint(n) => Ok(Plan::ReleaseSavepoint(n.name.clone())),
+            Statement::RollbackTo(n) => Ok(Plan::RollbackTo(n.name.clone())),
+            Statement::Set { local, name, value } => Ok(Plan::SetVariable {
+                local: *local,
+                name: name.to_lowercase(),
+                value: match value {
+                    SetValue::Default => None,
+                    SetValue::List(items) if items.len() == 1 => Some(items[0].clone()),
+                    SetValue::List(items) => Some(items.iter().map(|i| quote_ident(i)).collect::<Vec<_>>().join(", ")),
+                },
+            }),
+            Statement::ShowVariable(n) if n == "all" => Ok(Plan::ShowAll),
+            Statement::ShowVariable(n) => Ok(Plan::ShowVariable(n.to_lowercase())),
+            Statement::ShowObjects(s) => self.show(s),
+            Statement::ShowCreate { kind, name } => Ok(Plan::ShowCreate { kind: *kind, object: self.any_object(*kind, name)? }),
+            Statement::Reset(None) => Ok(Plan::ResetAll),
+            Statement::Reset(Some(n)) => Ok(Plan::ResetVariable(n.to_lowercase())),
+            Statement::Discard(k) => Ok(Plan::Discard(*k)),
+            Statement::Prepare(x) => Ok(Plan::Prepare {
+                name: x.name.name.clone(),
+                types: x.types.iter().map(|t| self.resolve_type(t).map(|c| Some(c.ty).filter(|t| *t != SqlType::Unknown))).collect::<Result<_, _>>()?,
+                statement: ParsedStatement { text: p.slice(x.span).to_owned(), offset: x.span.start, statement: (*x.statement).clone() },
+            }),
+            Statement::Execute { name, args } => {
+                Ok(Plan::Execute { name: name.name.clone(), args: args.iter().map(|a| self.constant(a)).collect::<Result<_, _>>()? })
+            }
+            Statement::Deallocate(n) => Ok(Plan::Deallocate(n.as_ref().map(|n| n.name.clone()))),
+            Statement::Declare(d) => {
+                if d.binary {
+                    return Err(SqlError::unsupported("a binary cursor", "ask for binary results in the protocol"));
+                }
+                Ok(Plan::Declare {
+                    name: d.name.name.clone(),
+                    hold: d.hold,
+                    scroll: d.scroll.unwrap_or(false),
+                    query: Box::new(self.statement(p, &d.statement)?),
+                })
+            }
+            Statement::Fetch(f) => self.fetch(f),
+            Statement::Close(n) => Ok(Plan::Close(n.as_ref().map(|n| n.name.clone()))),
+            Statement::Explain(e) => {
+                let target = match &e.target {
+                    ExplainTarget::Statement(s) => ExplainPlanTarget::Plan(Box::new(self.statement(p, s)?)),
+                    ExplainTarget::View(n) => ExplainPlanTarget::Object(self.any_object(ObjectKind::View, n)?),
+                    ExplainTarget::MaterializedView(n) => ExplainPlanTarget::Object(self.any_object(ObjectKind::MaterializedView, n)?),
+                    ExplainTarget::Index(n) => ExplainPlanTarget::Object(self.any_object(ObjectKind::Index, n)?),
+                };
+                Ok(Plan::Explain(Box::new(ExplainPlan { stage: e.stage, analyze: e.analyze, options: plain_options(&e.options), target })))
+            }
+            Statement::Unsupported(what) => Err(SqlError::unsupported(what, "see the list of statements in the documentation")),
+        }
+    }
+
+    fn select_statement(&self, q: &ast::Query) -> Result<Plan, SqlError> {
+        if let ast::QueryBody::Select(s) = &q.body {
+            if let Some(into) = &s.into {
+                let mut plain = q.clone();
+                if let ast::QueryBody::Select(s) = &mut plain.body {
+                    s.into = None;
+                }
+                return self.create_table_as(&ast::CreateTableAs {
+                    name: into.clone(),
+                    if_not_exists: false,
+                    columns: Vec::new(),
+                    query: Box::new(plain),
+                    with_data: true,
+                });
+            }
+        }
+        Ok(Plan::Select(Box::new(self.select_plan(q)?)))
+    }
+
+    /// A query at the top of a statement.
+    pub(super) fn select_plan(&self, q: &ast::Query) -> Result<SelectPlan, SqlError> {
+        let env = Env::default();
+        let bound = match &q.with {
+            Some(w) => self.with(w, &env, |b, env| b.query_body(q, env, true))?,
+            None => self.query_body(q, &env, true)?,
+        };
+        let as_of = match &q.as_of {
+            Some(a) => Some(self.as_of(a)?),
+            None => None,
+        };
+        let mut plan = self.finish_plan(bound)?;
+        plan.as_of = as_of;
+        Ok(plan)
+    }
+
+    pub(super) fn as_of(&self, a: &ast::AsOf) -> Result<AsOfPlan, SqlError> {
+        Ok(AsOfPlan { at_least: a.at_least, time: self.time(&a.time)? })
+    }
+
+    /// A point in time: numeric (milliseconds since 1970), timestamp or timestamptz.
+    pub(super) fn time(&self, e: &ast::Expr) -> Result<HirScalar, SqlError> {
+        let x = self.constant_untyped(e)?;
+        let from = x.typ().ty;
+        let target = match &from {
+            SqlType::Timestamp | SqlType::TimestampTz | SqlType::Numeric => return Ok(x),
+            SqlType::Unknown => {
+                // A string of digits is milliseconds, any other a timestamp with time zone.
+                let digits = matches!(&x, HirScalar::Literal(Value::Text(s), _) if s.trim().chars().all(|c| c.is_ascii_digit()));
+                if digits {
+                    SqlType::Numeric
+                } else {
+                    SqlType::TimestampTz
+                }
+            }
+            SqlType::Date => SqlType::Timestamp,
+            _ => SqlType::Numeric,
+        };
+        self.try_coerce(x, &target.nullable(), CastContext::Assignment, e.pos)?.ok_or_else(|| {
+            SqlError::new(state::DATATYPE_MISMATCH, format!("a time must be a number of milliseconds or a timestamp, not {}", from.sql_name())).at(e.pos)
+        })
+    }
+
+    fn constant_untyped(&self, e: &ast::Expr) -> Result<HirScalar, SqlError> {
+        self.expr(e, &Env::default())
+    }
+
+    /// A constant expression: no column, no subquery.
+    pub(super) fn constant(&self, e: &ast::Expr) -> Result<HirScalar, SqlError> {
+        self.constant_untyped(e)
+    }
+
+    /// LIMIT and OFFSET go into the finishing where they are known numbers, else into the relation.
+    pub(super) fn finish_plan(&self, b: Bound) -> Result<SelectPlan, SqlError> {
+        let visible = b.visible;
+        let names = b.names.clone();
+        let order_by = b.order.clone();
+        let known = |e: &Option<HirScalar>| match e {
+            None => Some(None),
+            Some(HirScalar::Literal(v, _)) => v.as_i64().map(Some),
+            Some(_) => None,
+        };
+        let (limit, offset, hir) = match (known(&b.limit), known(&b.offset)) {
+            (Some(l), Some(o)) if !b.with_ties => {
+                if l.is_some_and(|n| n < 0) {
+                    return Err(SqlError::new(state::INVALID_ROW_COUNT_IN_LIMIT, "LIMIT must not be negative"));
+                }
+                if o.is_some_and(|n| n < 0) {
+                    return Err(SqlError::new(state::INVALID_ROW_COUNT_IN_OFFSET, "OFFSET must not be negative"));
+                }
+                (l.map(i64::unsigned_abs), o.map_or(0, i64::unsigned_abs), b.hir)
+            }
+            _ => (None, 0, b.limited()),
+        };
+        let mut types = hir.types();
+        types.truncate(visible);
+        let desc = RelDesc { names, types, keys: Vec::new() };
+        Ok(SelectPlan {
+            hir,
+            finishing: Finishing { order_by, limit, offset, project: (0..visible).collect() },
+            desc,
+            as_of: None,
+            depends_on: self.depends_on(),
+        })
+    }
+
+    pub(super) fn depends_on(&self) -> Vec<GlobalId> {
+        self.depends_on.borrow().iter().copied().collect()
+    }
+
+    /// The text of `span` with every relation's name written in full.
+    pub(super) fn qualified_text(&self, p: &ParsedStatement, span: Span) -> String {
+        let mut mentions = self.mentions.borrow().clone();
+        mentions.sort_by_key(|m| m.0.start);
+        mentions.dedup_by_key(|m| m.0.start);
+        let mut out = String::new();
+        let mut at = span.start;
+        for (s, name) in mentions {
+            if s.start < at || s.end > span.end {
+                continue;
+            }
+            out.push_str(p.slice(Span { start: at, end: s.start }));
+            out.push_str(&format!("{}.{}", quote_ident(&name.schema), quote_ident(&name.name)));
+            at = s.end;
+        }
+        out.push_str(p.slice(Span { start: at, end: span.end }));
+        out
+    }
+
+    /// The full name of an object to be created. Errors: 3F000, 0A000 for another database.
+    pub(super) fn new_name(&self, n: &ObjectName) -> Result<FullName, SqlError> {
+        let database = self.catalog.database().to_owned();
+        match n.parts.as_slice() {
+            [name] => Ok(FullName { database, schema: self.catalog.creation_schema()?, name: name.clone() }),
+            [schema, name] | [_, schema, name] => {
+                if n.parts.len() == 3 && n.parts[0] != database {
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("cross-database references are not implemented: \"{n}\"")).at(n.pos));
+                }
+                if !self.catalog.schema_exists(schema) {
+                    return Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist")).at(n.pos));
+                }
+                Ok(FullName { database, schema: schema.clone(), name: name.clone() })
+            }
+            _ => Err(SqlError::new(state::SYNTAX_ERROR, format!("improper relation name (too many dotted names): {n}")).at(n.pos)),
+        }
+    }
+
+    fn subscribe_relation(&self, s: &ast::Subscribe) -> Result<(Option<GlobalId>, Hir, RelDesc), SqlError> {
+        match &s.from {
+            SubscribeFrom::Relation(n) => {
+                let rel = self.resolve_relation(n)?;
+                let hir = self.relation_hir(&rel, n.pos)?;
+                let kept = matches!(hir, Hir::Get { .. }).then_some(rel.id);
+                Ok((kept, hir, rel.desc.clone()))
+            }
+            SubscribeFrom::Query(q) => {
+                let p = self.select_plan(q)?;
+                if p.as_of.is_some() {
+                    return Err(SqlError::new(state::SYNTAX_ERROR, "AS OF belongs behind the query").at(q.pos));
+                }
+                let desc = p.desc.clone();
+                Ok((None, p.into_relation(), desc))
+            }
+        }
+    }
+
+    pub(super) fn subscribe(&self, s: &ast::Subscribe) -> Result<SubscribePlan, SqlError> {
+        let (relation, query, desc) = self.subscribe_relation(s)?;
+        let (mut snapshot, mut progress) = (true, false);
+        for o in &s.options {
+            let on = option_bool(o)?;
+            match o.name.as_str() {
+                "snapshot" => snapshot = on,
+                "progress" => progress = on,
+                other => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unknown SUBSCRIBE option \"{other}\"")).at(o.pos)),
+            }
+        }
+        let as_of = s.as_of.as_ref().map(|a| self.as_of(a)).transpose()?;
+        let up_to = s.up_to.as_ref().map(|e| self.time(e)).transpose()?;
+        let column = |i: &ast::Ident| {
+            desc.names
+                .iter()
+                .position(|n| *n == i.name)
+                .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", i.name)).at(i.pos))
+        };
+        let mut result = RelDesc::default();
+        let mut add = |n: &str, t: ColType| {
+            result.names.push(n.to_owned());
+            result.types.push(t);
+        };
+        add("mz_timestamp", SqlType::Numeric.not_null());
+        if progress {
+            add("mz_progressed", SqlType::Bool.not_null());
+        }
+        let all = || desc.names.iter().zip(&desc.types).enumerate();
+        let output = match &s.output {
+            ast::SubscribeOutput::Diffs | ast::SubscribeOutput::WithinTimestampOrderBy(_) => {
+                add("mz_diff", SqlType::Int8.nullable());
+                for (_, (n, t)) in all() {
+                    add(n, t.clone().with_nullable(true));
+                }
+                match &s.output {
+                    ast::SubscribeOutput::WithinTimestampOrderBy(items) => {
+                        let mut order = Vec::new();
+                        for o in items {
+                            let c = match &*o.expr.kind {
+                                ast::ExprKind::Column(parts) if parts.len() == 1 && parts[0].name == "mz_diff" => 0,
+                                ast::ExprKind::Column(parts) if parts.len() == 1 => column(&parts[0])? + 1,
+                                _ => match order::position_of(&o.expr, desc.names.len(), "ORDER BY")? {
+                                    Some(i) => i + 1,
+                                    None => return Err(SqlError::unsupported("ORDER BY an expression in SUBSCRIBE", "order by columns").at(o.expr.pos)),
+                                },
+                            };
+                            order.push(agg::order_of(o, c, o.expr.pos)?);
+                        }
+                        SubscribeForm::WithinTimestampOrderBy(order)
+                    }
+                    _ => SubscribeForm::Diffs,
+                }
+            }
+            ast::SubscribeOutput::EnvelopeUpsert(key) => {
+                let key = key.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+                add("mz_state", SqlType::Text.nullable());
+                for k in &key {
+                    add(&desc.names[*k], desc.types[*k].clone().with_nullable(true));
+                }
+                for (i, (n, t)) in all() {
+                    if !key.contains(&i) {
+                        add(n, t.clone().with_nullable(true));
+                    }
+                }
+                SubscribeForm::Upsert { key }
+            }
+            ast::SubscribeOutput::EnvelopeDebezium(key) => {
+                let key = key.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+                add("mz_state", SqlType::Text.nullable());
+                for k in &key {
+                    add(&desc.names[*k], desc.types[*k].clone().with_nullable(true));
+                }
+                for side in ["before", "after"] {
+                    for (i, (n, t)) in all() {
+                        if !key.contains(&i) {
+                            add(&format!("{side}_{n}"), t.clone().with_nullable(true));
+                        }
+                    }
+                }
+                SubscribeForm::Debezium { key }
+            }
+        };
+        Ok(SubscribePlan { relation, query, desc, result, as_of, up_to, snapshot, progress, output, depends_on: self.depends_on() })
+    }
+
+    fn fetch(&self, f: &ast::Fetch) -> Result<Plan, SqlError> {
+        let mut timeout_micros = None;
+        for o in &f.options {
+            match (o.name.as_str(), &o.value) {
+                ("timeout", ast::OptionValue::String(s) | ast::OptionValue::Interval(s) | ast::OptionValue::Word(s)) => {
+                    let text = HirScalar::Literal(Value::Text(s.clone()), SqlType::Unknown.not_null());
+                    match self.coerce(text, &SqlType::Interval.nullable(), CastContext::Explicit, o.pos)? {
+                        HirScalar::Literal(Value::Interval(i), _) => {
+                            let micros = i.span_micros();
+                            timeout_micros = Some(i64::try_from(micros.max(0)).unwrap_or(i64::MAX));
+                        }
+                        _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "timeout must be an interval").at(o.pos)),
+                    }
+                }
+                (other, _) => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unknown FETCH option \"{other}\"")).at(o.pos)),
+            }
+        }
+        Ok(Plan::Fetch { name: f.name.name.clone(), direction: f.direction, is_move: f.is_move, timeout_micros })
+    }
+
+    fn show(&self, s: &ast::ShowObjects) -> Result<Plan, SqlError> {
+        use ast::ShowKind::*;
+        if let Some(pos) = s.filter {
+            return Err(SqlError::unsupported("SHOW … WHERE", "use LIKE, or select from the catalog").at(pos));
+        }
+        let (mut schema, mut relation) = (None, None);
+        if let Some(from) = &s.from {
+            match s.kind {
+                Columns | Indexes => {
+                    let r = self.resolve_relation(from);
+                    match (r, s.kind) {
+                        (Ok(r), _) => relation = Some(crate::catalog::ObjectRef { id: r.id, name: r.name.clone() }),
+                        (Err(_), Indexes) if from.parts.len() == 1 && self.catalog.schema_exists(from.last()) => schema = Some(from.last().to_owned()),
+                        (Err(e), _) => return Err(e),
+                    }
+                }
+                _ => {
+                    if !self.catalog.schema_exists(from.last()) {
+                        return Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{}\" does not exist", from.last())).at(from.pos));
+                    }
+                    schema = Some(from.last().to_owned());
+                }
+            }
+        }
+        let desc = match s.kind {
+            Columns if relation.is_none() => return Err(SqlError::new(state::SYNTAX_ERROR, "SHOW COLUMNS requires FROM")),
+            Columns => {
+                let mut d = text_columns(&["name", "nullable", "type", "comment"]);
+                d.types[1] = SqlType::Bool.not_null();
+                d
+            }
+            Indexes => {
+                let mut d = text_columns(&["name", "on", "cluster", "key", "comment"]);
+                d.types[3] = SqlType::Text.array_of().not_null();
+                d
+            }
+            Sources | Connections | Sinks | Objects => text_columns(&["name", "type", "comment"]),
+            _ => text_columns(&["name", "comment"]),
+        };
+        Ok(Plan::Show(ShowPlan { kind: s.kind, schema, relation, like: s.like.clone(), desc }))
+    }
+}
+
+/// Options as text, for those that the executor reads itself.
+pub fn plain_options(options: &[ast::DdlOption]) -> Vec<(String, String)> {
+    options.iter().map(|o| (o.name.clone(), option_text(&o.value))).collect()
+}
+
+pub fn option_text(v: &ast::OptionValue) -> String {
+    match v {
+        ast::OptionValue::None => "true".into(),
+        ast::OptionValue::String(s) | ast::OptionValue::Number(s) | ast::OptionValue::Word(s) | ast::OptionValue::Interval(s) => s.clone(),
+        ast::OptionValue::Bool(b) => b.to_string(),
+        ast::OptionValue::Secret(n) | ast::OptionValue::Name(n) => n.to_string(),
+        ast::OptionValue::List(l) => l.iter().map(option_text).collect::<Vec<_>>().join(","),
+    }
+}
+
+/// A boolean option; its bare name means true.
+pub fn option_bool(o: &ast::DdlOption) -> Result<bool, SqlError> {
+    match option_text(&o.value).to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" | "yes" | "t" => Ok(true),
+        "false" | "off" | "0" | "no" | "f" => Ok(false),
+        other => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid value for boolean option \"{}\": {other}", o.name)).at(o.pos)),
+    }
+}
+
+/// The identifier, quoted where it has to be.
+pub fn quote_ident(s: &str) -> String {
+    crate::parse::quote_ident(s)
+}

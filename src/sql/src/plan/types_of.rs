@@ -1,0 +1,195 @@
+//! SQL types by OID: categories, names, resolving written type names and their modifiers.
+
+use super::Binder;
+use crate::ast::{Expr, ExprKind, TypeName};
+use expr::catalog::{self, pseudo};
+use repr::error::state;
+use repr::{ColType, SqlError, SqlType};
+
+/// `pg_type.typcategory`.
+pub fn category(oid: u32) -> char {
+    match catalog::type_by_oid(oid) {
+        Some(t) => t.category,
+        // Enums and composites of the user; arrays are told apart by the caller.
+        None => 'E',
+    }
+}
+
+impl Binder<'_> {
+    /// Category of a type, user-defined ones included.
+    pub fn category(&self, ty: &SqlType) -> char {
+        match ty {
+            SqlType::Enum(_) => 'E',
+            SqlType::Record(r) if r.oid == pseudo::RECORD => 'P',
+            SqlType::Record(_) => 'C',
+            SqlType::Array(_) => 'A',
+            SqlType::Range(_) | SqlType::Multirange(_) => 'R',
+            SqlType::List(_) | SqlType::Map(_) => 'U',
+            _ => category(ty.oid()),
+        }
+    }
+
+    pub fn is_preferred(&self, oid: u32) -> bool {
+        catalog::type_by_oid(oid).is_some_and(|t| t.is_preferred)
+    }
+
+    pub fn type_by_oid(&self, oid: u32) -> Option<SqlType> {
+        SqlType::from_oid(oid).or_else(|| self.catalog.type_by_oid(oid))
+    }
+
+    /// The type a written name means, with its modifier.
+    pub fn resolve_type(&self, t: &TypeName) -> Result<ColType, SqlError> {
+        if t.setof {
+            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, "a column cannot be declared SETOF").at(t.pos));
+        }
+        if let Some(value) = &t.map_of {
+            return Ok(SqlType::Map(Box::new(self.resolve_type(value)?.ty)).nullable());
+        }
+        let mut ty = self.resolve_type_name(t)?;
+        let typmod = self.typmod(t, &ty)?;
+        if t.dims > 0 {
+            ty = match ty {
+                // An array of any dimension is one type.
+                SqlType::Array(e) => SqlType::Array(e),
+                e if e.array_oid() == 0 => {
+                    return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("could not find array type for data type {}", e.sql_name())).at(t.pos))
+                }
+                e => e.array_of(),
+            };
+        }
+        for _ in 0..t.lists {
+            ty = SqlType::List(Box::new(ty));
+        }
+        Ok(ColType { ty, typmod, nullable: true })
+    }
+
+    fn resolve_type_name(&self, t: &TypeName) -> Result<SqlType, SqlError> {
+        let (schema, name) = match t.names.as_slice() {
+            [n] => (None, n.as_str()),
+            [s, n] => (Some(s.as_str()), n.as_str()),
+            [_, s, n] => (Some(s.as_str()), n.as_str()),
+            _ => return Err(undefined_type(t)),
+        };
+        // `int4` and its kind are found in pg_catalog before the search path; a quoted "char" is the one-byte type.
+        if schema.is_none() || schema == Some("pg_catalog") {
+            if let Some(ty) = builtin(name) {
+                return Ok(ty);
+            }
+            if let Some(known) = catalog::type_by_name(name) {
+                return SqlType::from_oid(known.oid).ok_or_else(|| SqlError::unsupported(format!("type {}", name), "use text or jsonb instead").at(t.pos));
+            }
+        }
+        if schema == Some("information_schema") {
+            let ty = match name {
+                "cardinal_number" => Some(SqlType::Int4),
+                "character_data" | "sql_identifier" | "yes_or_no" => Some(SqlType::Text),
+                "time_stamp" => Some(SqlType::TimestampTz),
+                _ => None,
+            };
+            if let Some(ty) = ty {
+                return Ok(ty);
+            }
+        }
+        if let Some(ty) = self.catalog.resolve_type(&t.names) {
+            return Ok(ty);
+        }
+        // A relation's row type.
+        if let Ok(Some(rel)) = self.catalog.resolve_relation(&t.names) {
+            return Ok(super::scope::row_type_of(&rel));
+        }
+        Err(undefined_type(t))
+    }
+
+    /// `typmodin`: the modifier that the written ones mean.
+    fn typmod(&self, t: &TypeName, ty: &SqlType) -> Result<i32, SqlError> {
+        if t.modifiers.is_empty() {
+            return Ok(-1);
+        }
+        let mods: Vec<i64> = t.modifiers.iter().map(modifier).collect::<Result<_, _>>()?;
+        let bad = |m: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m).at(t.pos));
+        match ty {
+            SqlType::Varchar | SqlType::Bpchar => {
+                let name = if *ty == SqlType::Varchar { "varchar" } else { "char" };
+                match mods.as_slice() {
+                    [n] if *n < 1 => bad(format!("length for type {name} must be at least 1")),
+                    [n] if *n > 10_485_760 => bad(format!("length for type {name} cannot exceed 10485760")),
+                    [n] => Ok(i32::try_from(*n).unwrap_or(0) + 4),
+                    _ => bad("invalid type modifier".into()),
+                }
+            }
+            SqlType::Numeric => {
+                let (p, s) = match mods.as_slice() {
+                    [p] => (*p, 0),
+                    [p, s] => (*p, *s),
+                    _ => return bad("invalid NUMERIC type modifier".into()),
+                };
+                if !(1..=1000).contains(&p) {
+                    return bad(format!("NUMERIC precision {p} must be between 1 and 1000"));
+                }
+                if !(-1000..=1000).contains(&s) {
+                    return bad(format!("NUMERIC scale {s} must be between -1000 and 1000"));
+                }
+                let packed = (p << 16) | (s & 0x7ff);
+                Ok(i32::try_from(packed).unwrap_or(-1).saturating_add(4))
+            }
+            SqlType::Time | SqlType::TimeTz | SqlType::Timestamp | SqlType::TimestampTz => match mods.as_slice() {
+                [n] if *n < 0 => {
+                    let zone = if matches!(ty, SqlType::TimeTz | SqlType::TimestampTz) { " WITH TIME ZONE" } else { "" };
+                    let name = if matches!(ty, SqlType::Time | SqlType::TimeTz) { "TIME" } else { "TIMESTAMP" };
+                    bad(format!("{name}({n}){zone} precision must not be negative"))
+                }
+                [n] => Ok(i32::try_from((*n).min(6)).unwrap_or(6)),
+                _ => bad("invalid type modifier".into()),
+            },
+            SqlType::Interval => {
+                let (range, precision) = match mods.as_slice() {
+                    [r] => (*r, 0xffff),
+                    [r, p] => (*r, (*p).clamp(0, 6)),
+                    _ => return bad("invalid INTERVAL type modifier".into()),
+                };
+                if range == 0x7fff && precision == 0xffff {
+                    return Ok(-1);
+                }
+                let packed = ((range & 0x7fff) << 16) | (precision & 0xffff);
+                Ok(i32::try_from(packed).unwrap_or(-1))
+            }
+            _ => Err(SqlError::new(state::SYNTAX_ERROR, format!("type modifier is not allowed for type \"{}\"", ty.pg_name())).at(t.pos)),
+        }
+    }
+}
+
+fn modifier(e: &Expr) -> Result<i64, SqlError> {
+    match &*e.kind {
+        ExprKind::Number(n) => n.parse().map_err(|_| SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid type modifier {n}")).at(e.pos)),
+        ExprKind::String(s) => {
+            s.parse().map_err(|_| SqlError::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type integer: \"{s}\"")).at(e.pos))
+        }
+        _ => Err(SqlError::new(state::SYNTAX_ERROR, "type modifiers must be simple constants or identifiers").at(e.pos)),
+    }
+}
+
+fn builtin(name: &str) -> Option<SqlType> {
+    if name == "unknown" {
+        return Some(SqlType::Unknown);
+    }
+    SqlType::from_pg_name(name)
+}
+
+fn undefined_type(t: &TypeName) -> SqlError {
+    let brackets = "[]".repeat(t.dims);
+    SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{}{brackets}\" does not exist", t.names.join("."))).at(t.pos)
+}
+
+/// `format_type(oid, typmod)`, as error messages print a column's type.
+pub fn display(ty: &ColType) -> String {
+    let m = ty.typmod;
+    match &ty.ty {
+        SqlType::Varchar | SqlType::Bpchar if m >= 4 => format!("{}({})", ty.ty.sql_name(), m - 4),
+        SqlType::Numeric if m >= 4 => {
+            let p = (m - 4) >> 16 & 0xffff;
+            let s = ((m - 4) & 0x7ff ^ 1024) - 1024;
+            format!("numeric({p},{s})")
+        }
+        _ => ty.ty.sql_name(),
+    }
+}
