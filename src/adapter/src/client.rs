@@ -1,12 +1,20 @@
 //! What a connection holds: the seam to `server`.
 
+use crate::coordinator::request::{Event, Request};
+use crate::coordinator::{boot, SystemClock};
+use crate::Shared;
 use repr::{RelDesc, SqlError, SqlType, Value};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+
+pub use crate::session::copy::CopySink;
+pub use crate::session::Session;
 
 /// Cloneable handle to the running system.
 #[derive(Clone)]
 pub struct Client {
-    pub(crate) shared: Arc<()>,
+    pub(crate) shared: Arc<Shared>,
+    ready: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,27 +51,56 @@ impl Client {
     /// Opens the data directory, recovers, starts the coordinator and the workers. Returns when statements are served.
     /// Errors: the directory is locked, damaged, or of an unknown version.
     pub async fn start(config: Config) -> Result<Client, SqlError> {
-        let _ = config;
-        Err(SqlError::internal("the coordinator is not part of this build"))
+        let (tx, rx) = crossbeam_channel::unbounded::<Event>();
+        let shared = Arc::new(Shared::new(tx.clone()));
+        let runtime = tokio::runtime::Handle::current();
+        let for_boot = shared.clone();
+        let coordinator = tokio::task::spawn_blocking(move || boot::boot(&config.data_dir, config.workers, Box::new(SystemClock), runtime, for_boot, tx))
+            .await
+            .map_err(SqlError::internal)??;
+        std::thread::Builder::new()
+            .name("coordinator".into())
+            .spawn(move || {
+                // The coordinator's state is wrong after a panic: the durable state decides at the next start.
+                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| coordinator.run(rx))).is_err() {
+                    crate::coordinator::fatal("the coordinator stopped unexpectedly");
+                }
+            })
+            .map_err(SqlError::internal)?;
+        Ok(Client { shared, ready: Arc::new(AtomicBool::new(true)) })
     }
+
     /// Ends the workers and the committer in order; what was acknowledged is durable already. Sessions get 57P01.
-    pub async fn shutdown(&self) {}
+    pub async fn shutdown(&self) {
+        self.ready.store(false, Ordering::SeqCst);
+        let (tx, rx) = tokio::sync::oneshot::channel();
+        if self.shared.send(Request::Shutdown(tx)).is_ok() {
+            let _ = rx.await;
+        }
+    }
+
     /// Opens a session. Errors: unknown database (3D000), bad startup parameter.
     pub fn open_session(&self, startup: Startup) -> Result<Session, SqlError> {
-        let _ = startup;
-        unimplemented!()
+        Session::open(self.shared.clone(), startup)
     }
+
     /// A cancel request from the wire: unknown keys are ignored.
     pub fn cancel(&self, pid: i32, secret: i32) {
-        let _ = (pid, secret);
+        if let Some((s, cancel)) = self.shared.cancels.lock().get(&pid) {
+            if *s == secret {
+                cancel.cancel();
+            }
+        }
     }
+
     /// Prometheus text.
     pub fn metrics(&self) -> String {
-        unimplemented!()
+        self.shared.metrics.text()
     }
+
     /// Whether recovery is done and statements are served.
     pub fn is_ready(&self) -> bool {
-        unimplemented!()
+        self.ready.load(Ordering::SeqCst)
     }
 }
 
@@ -82,76 +119,6 @@ pub struct Prepared {
     pub params: Vec<SqlType>,
     /// Columns of the result; `None` for statements that return no rows.
     pub result: Option<RelDesc>,
-}
-
-/// A session: one at a time uses it. Dropping it releases everything it holds.
-pub struct Session {
-    _private: (),
-}
-
-impl Session {
-    /// (pid, secret) for BackendKeyData.
-    pub fn backend_key(&self) -> (i32, i32) {
-        unimplemented!()
-    }
-    /// All reported parameters, for the start; afterwards `take_changed_parameters`.
-    pub fn parameters(&self) -> Vec<(String, String)> {
-        unimplemented!()
-    }
-    pub fn take_changed_parameters(&mut self) -> Vec<(String, String)> {
-        unimplemented!()
-    }
-    pub fn take_notices(&mut self) -> Vec<Notice> {
-        unimplemented!()
-    }
-    pub fn transaction_status(&self) -> TransactionStatus {
-        unimplemented!()
-    }
-    /// Settings that value text depends on (TimeZone, DateStyle, IntervalStyle, bytea_output, extra_float_digits).
-    pub fn text_context(&self) -> expr::EvalCtx {
-        unimplemented!()
-    }
-    /// Splits and parses a query string. An empty string gives no statement.
-    pub fn parse(&self, sql: &str) -> Result<Vec<Statement>, SqlError> {
-        let _ = sql;
-        unimplemented!()
-    }
-    /// Resolves a statement's parameter and result types. `params`: types the client fixed (`None`: infer).
-    pub async fn prepare(&mut self, statement: Option<Statement>, params: Vec<Option<SqlType>>) -> Result<Prepared, SqlError> {
-        let _ = (statement, params);
-        unimplemented!()
-    }
-    /// Protocol-level named statements share the namespace of PREPARE. Errors: 42P05 if a named one exists.
-    pub fn set_prepared(&mut self, name: String, prepared: Prepared) -> Result<(), SqlError> {
-        let _ = (name, prepared);
-        unimplemented!()
-    }
-    /// Errors: 26000.
-    pub fn get_prepared(&self, name: &str) -> Result<Prepared, SqlError> {
-        let _ = name;
-        unimplemented!()
-    }
-    pub fn remove_prepared(&mut self, name: &str) {
-        let _ = name;
-    }
-    /// Executes. Statements outside a block run in an implicit transaction that [`Session::sync`] ends: call it at the
-    /// end of a simple query string and at Sync.
-    /// Errors: any; the transaction, if one is open, is failed then. 25P02 in a failed block.
-    pub async fn execute(&mut self, prepared: &Prepared, params: Vec<Value>) -> Result<Response, SqlError> {
-        let _ = (prepared, params);
-        unimplemented!()
-    }
-    /// An error arose outside [`Session::execute`] (a parameter that does not decode, a row stream, the protocol): the open
-    /// transaction, explicit or implicit, is failed.
-    pub fn fail(&mut self) {}
-    /// How long the session may idle in its present state before it is ended with 25P03 or 57P05: `None` is for ever.
-    pub fn idle_timeout(&self) -> Option<std::time::Duration> {
-        None
-    }
-    /// Ends the implicit transaction, if there is one: commits it, or rolls back if it failed.
-    pub async fn sync(&mut self) -> Result<(), SqlError> {
-        unimplemented!()
-    }
 }
 
 /// What a statement answers.
@@ -198,28 +165,5 @@ pub struct ByteStream {
 impl ByteStream {
     pub async fn next(&mut self) -> Option<Result<Vec<u8>, SqlError>> {
         self.receiver.recv().await
-    }
-}
-
-/// Takes COPY ... FROM STDIN.
-pub struct CopySink {
-    pub(crate) _private: (),
-}
-
-impl CopySink {
-    /// A CopyData message, cut anywhere.
-    pub async fn push(&mut self, data: &[u8]) -> Result<(), SqlError> {
-        let _ = data;
-        unimplemented!()
-    }
-    /// CopyDone. Returns the tag. Hand it back to the session it came from.
-    pub async fn finish(self, session: &mut Session) -> Result<String, SqlError> {
-        let _ = session;
-        unimplemented!()
-    }
-    /// CopyFail, or the client vanished.
-    pub fn abort(self, session: &mut Session, message: String) -> SqlError {
-        let _ = session;
-        SqlError::new(repr::error::state::QUERY_CANCELED, format!("COPY from stdin failed: {message}"))
     }
 }

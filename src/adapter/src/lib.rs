@@ -1,8 +1,86 @@
 //! Sessions, catalog, coordinator: what stands between a connection and the engine.
 //!
+//! ```text
+//!   server ─► Session ──plan on a catalog snapshot──► Request ─► coordinator ─► Store, Cluster, sources
+//!                ▲                                                   │
+//!                └────────── rows, changes (router) ◄── workers ◄────┘
+//! ```
+//!
 //! Not here: the wire protocol (`server`), rendering (`dataflow`), files (`storage`).
 
+/// Relations of pg_catalog, information_schema and rd_catalog.
+pub mod builtin;
+/// Objects by id and by name.
+pub mod catalog;
 /// What a connection holds: the seam to `server`.
 pub mod client;
+/// One thread that orders everything.
+pub mod coordinator;
+/// Plans of catalog objects, and what planning asks of the catalog.
+pub mod planner;
+/// Statements of one connection.
+pub mod session;
+/// Session settings.
+pub mod settings;
 
 pub use client::*;
+
+use crate::catalog::Catalog;
+use crate::coordinator::request::{Event, Request};
+use crate::coordinator::router::Router;
+use crate::planner::Planner;
+use parking_lot::RwLock;
+use repr::error::state;
+use repr::SqlError;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI32, AtomicU64};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// What sessions and the coordinator share.
+pub struct Shared {
+    pub(crate) requests: crossbeam_channel::Sender<Event>,
+    pub(crate) catalog: Arc<RwLock<Arc<Catalog>>>,
+    pub(crate) router: Arc<Router>,
+    pub(crate) planner: Arc<Planner>,
+    /// Cancel flags of the open sessions, by pid.
+    pub(crate) cancels: parking_lot::Mutex<HashMap<i32, (i32, Arc<session::Cancel>)>>,
+    pub(crate) next_pid: AtomicI32,
+    /// Ids are reserved here by sessions and made durable with the objects that get them.
+    pub(crate) next_id: AtomicU64,
+    pub(crate) metrics: session::metrics::Metrics,
+}
+
+impl Shared {
+    pub(crate) fn new(requests: crossbeam_channel::Sender<Event>) -> Shared {
+        Shared {
+            requests,
+            catalog: Arc::new(RwLock::new(Arc::new(Catalog::default()))),
+            router: Arc::new(Router::default()),
+            planner: Arc::new(Planner::default()),
+            cancels: Default::default(),
+            next_pid: AtomicI32::new(1),
+            next_id: AtomicU64::new(0),
+            metrics: session::metrics::Metrics::default(),
+        }
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.read().clone()
+    }
+
+    pub(crate) fn send(&self, request: Request) -> Result<(), SqlError> {
+        self.requests.send(Event::Request(request)).map_err(|_| shutting_down())
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<Result<T, SqlError>>) -> Request) -> Result<T, SqlError> {
+        let (tx, rx) = oneshot::channel();
+        self.send(request(tx))?;
+        rx.await.map_err(|_| shutting_down())?
+    }
+}
+
+pub(crate) fn shutting_down() -> SqlError {
+    SqlError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
+}

@@ -17,6 +17,8 @@ mod error;
 mod file;
 /// Log into shards; batches into fewer.
 mod fold;
+/// A shard's changes after a time.
+mod history;
 /// Row identity as bytes.
 mod identity;
 /// Named places at which a test may end the process.

@@ -109,6 +109,19 @@ impl Shared {
         Ok(Snapshot::of(s, as_of))
     }
 
+    fn changes(&self, shard: GlobalId, after: Timestamp) -> Result<Vec<(Timestamp, Deltas)>, SqlError> {
+        let s = {
+            let state = self.state.lock();
+            let s = state.shards.get(&shard).ok_or_else(|| no_shard(shard))?;
+            if after < s.since {
+                return Err(SqlError::new(repr::error::state::DATA_EXCEPTION, format!("changes of {shard} after {after} are not kept any more"))
+                    .with_detail(format!("They are kept from {} on.", s.since)));
+            }
+            s.clone()
+        };
+        crate::history::changes(&s, after)
+    }
+
     fn types(&self, shard: GlobalId) -> Result<Arc<[ColType]>, SqlError> {
         self.state.lock().shards.get(&shard).map(|s| s.types.clone()).ok_or_else(|| no_shard(shard))
     }
@@ -341,6 +354,17 @@ impl Store {
     /// Errors: 22000 if `as_of` is outside `[since, upper)`.
     pub fn snapshot(&self, shard: GlobalId, as_of: Timestamp) -> Result<Snapshot, SqlError> {
         self.shared.snapshot(shard, as_of)
+    }
+
+    /// The first time at which the shard can be read; `None` if there is no such shard.
+    pub fn since(&self, shard: GlobalId) -> Option<Timestamp> {
+        self.shared.state.lock().shards.get(&shard).map(|s| s.since)
+    }
+
+    /// The shard's changes with times beyond `after`, in order of time.
+    /// Errors: 22000 if `after` is below `since`; a file that is gone or damaged.
+    pub fn changes(&self, shard: GlobalId, after: Timestamp) -> Result<Vec<(Timestamp, Deltas)>, SqlError> {
+        self.shared.changes(shard, after)
     }
 
     /// Reads below `since` are no longer needed: compaction may advance times to it.

@@ -389,6 +389,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if !prepared.params.is_empty() {
                 return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1").into());
             }
+            if i == last {
+                self.session.expect_sync();
+            }
             let tag = match self.execute(&prepared, Vec::new()).await? {
                 Response::Rows { desc, mut rows, tag } => {
                     self.news();

@@ -149,6 +149,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
         if let PortalState::New(params) = &mut portal.state {
             let params = std::mem::take(params);
+            if self.input.sync_is_next() {
+                self.session.expect_sync();
+            }
             match self.execute(&portal.prepared, params).await? {
                 Response::Rows { desc, rows, tag } => {
                     self.news();

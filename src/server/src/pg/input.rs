@@ -66,6 +66,11 @@ impl<R: AsyncRead + Unpin> Input<R> {
         }
     }
 
+    /// Whether the next message is here and is Sync.
+    pub fn sync_is_next(&self) -> bool {
+        self.buf.starts_with(b"S\0\0\0\x04")
+    }
+
     /// Whether the next message is already here.
     pub fn has_bytes(&self) -> bool {
         !self.buf.is_empty()

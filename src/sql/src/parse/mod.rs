@@ -13,6 +13,7 @@ mod ddl;
 mod expr;
 mod func;
 mod keywords;
+pub use keywords::is_reserved;
 mod lex;
 mod query;
 mod session;

@@ -1,0 +1,131 @@
+//! Names by OID for functions over the catalog: regclass, format_type, pg_get_viewdef and their like.
+
+use super::{defs, is_system_schema, RD_NAMESPACE};
+use crate::catalog::{Catalog, Item, ItemKind, Namespace};
+use crate::planner::{quote, type_by_oid};
+use expr::CatalogView;
+use repr::{GlobalId, SqlType};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The catalog as functions see it, under a search path.
+pub struct Names {
+    catalog: Arc<Catalog>,
+    search_path: Vec<String>,
+    settings: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// `settings`: lower-case name and value, for `current_setting`.
+    pub fn new(catalog: Arc<Catalog>, search_path: Vec<String>, settings: Vec<(String, String)>) -> Names {
+        Names { catalog, search_path, settings: settings.into_iter().collect() }
+    }
+
+    fn item(&self, oid: u32) -> Option<&Arc<Item>> {
+        self.catalog.item(GlobalId(u64::from(oid)))
+    }
+
+    /// Whether the name alone finds this relation.
+    fn visible(&self, schema: &str, name: &str) -> bool {
+        let first = std::iter::once("pg_catalog")
+            .chain(self.search_path.iter().map(String::as_str))
+            .find(|s| self.catalog.find(s, Namespace::Relation, name).is_some() || defs().iter().any(|d| d.schema == *s && d.name == name));
+        first == Some(schema)
+    }
+
+    fn shown(&self, schema: &str, name: &str) -> String {
+        if self.visible(schema, name) {
+            quote_if_needed(name)
+        } else {
+            format!("{}.{}", quote_if_needed(schema), quote_if_needed(name))
+        }
+    }
+}
+
+/// An identifier as Postgres prints it: quoted only where it must be.
+pub fn quote_if_needed(name: &str) -> String {
+    let plain =
+        name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain && !sql::parse::is_reserved(name) {
+        name.to_string()
+    } else {
+        quote(name)
+    }
+}
+
+impl CatalogView for Names {
+    fn relation_name(&self, oid: u32) -> Option<String> {
+        match self.item(oid) {
+            Some(i) => Some(self.shown(&i.schema, &i.name)),
+            None => defs().iter().find(|d| d.oid == oid).map(|d| self.shown(d.schema, d.name)),
+        }
+    }
+    fn relation_oid(&self, parts: &[String]) -> Option<u32> {
+        let (schemas, name): (Vec<&str>, &String) = match parts {
+            [name] => (std::iter::once("pg_catalog").chain(self.search_path.iter().map(String::as_str)).collect(), name),
+            [schema, name] | [_, schema, name] => (vec![schema], name),
+            _ => return None,
+        };
+        schemas.into_iter().find_map(|s| match self.catalog.find(s, Namespace::Relation, name) {
+            Some(i) => Some(i.oid()),
+            None => defs().iter().find(|d| d.schema == s && d.name == *name).map(|d| d.oid),
+        })
+    }
+    fn relation_is_visible(&self, oid: u32) -> bool {
+        match self.item(oid) {
+            Some(i) => self.visible(&i.schema, &i.name),
+            None => defs().iter().find(|d| d.oid == oid).is_some_and(|d| self.visible(d.schema, d.name)),
+        }
+    }
+    fn type_by_oid(&self, oid: u32) -> Option<SqlType> {
+        SqlType::from_oid(oid).or_else(|| type_by_oid(&self.catalog, oid))
+    }
+    fn type_by_name(&self, parts: &[String]) -> Option<SqlType> {
+        let find = |s: &str, n: &str| match self.catalog.find(s, Namespace::Type, n).map(|i| &i.kind) {
+            Some(ItemKind::Type(t)) => Some(t.clone()),
+            _ => None,
+        };
+        match parts {
+            [name] => self.search_path.iter().find_map(|s| find(s, name)),
+            [.., schema, name] => find(schema, name),
+            [] => None,
+        }
+    }
+    fn namespace_name(&self, oid: u32) -> Option<String> {
+        if oid == RD_NAMESPACE {
+            return Some("rd_catalog".into());
+        }
+        let system = expr::catalog::namespaces().iter().find(|n| n.oid == oid && is_system_schema(n.name)).map(|n| n.name.to_string());
+        system.or_else(|| self.catalog.schemas().find(|s| s.1 == oid).map(|s| s.0.to_string()))
+    }
+    fn namespace_oid(&self, name: &str) -> Option<u32> {
+        super::pg::namespace_oid(&self.catalog, name)
+    }
+    fn view_definition(&self, oid: u32) -> Option<String> {
+        match &self.item(oid)?.kind {
+            ItemKind::View { query } | ItemKind::MaterializedView { query, .. } => Some(format!(" {};", query.trim_end_matches(';').trim())),
+            _ => None,
+        }
+    }
+    fn index_definition(&self, oid: u32, column: i32) -> Option<String> {
+        super::pg::index_definition(&self.catalog, oid, column)
+    }
+    fn constraint_definition(&self, oid: u32) -> Option<String> {
+        super::pg::constraints(&self.catalog).into_iter().find(|c| c.oid == oid).map(|c| c.definition)
+    }
+    fn role_name(&self, oid: u32) -> Option<String> {
+        (oid == super::OWNER).then(|| "riverdelta".to_string())
+    }
+    fn role_oid(&self, name: &str) -> Option<u32> {
+        (name == "riverdelta").then_some(super::OWNER)
+    }
+    fn comment(&self, class: &str, oid: u32, column: i32) -> Option<String> {
+        if !matches!(class, "pg_class" | "pg_type" | "") {
+            return None;
+        }
+        self.item(oid)?.comments.iter().find(|c| i64::from(c.0) == i64::from(column)).map(|c| c.1.clone())
+    }
+    fn setting(&self, name: &str) -> Option<String> {
+        self.settings.get(&name.to_ascii_lowercase()).cloned()
+    }
+}

@@ -1,0 +1,659 @@
+//! Rows of pg_catalog.
+
+use super::names::quote_if_needed;
+use super::{defs, int, oid, text, vector, BuiltinCtx, Rows, OWNER, RD_NAMESPACE};
+use crate::catalog::{Catalog, Item, ItemKind};
+use crate::planner::DATABASE;
+use expr::catalog as pgdata;
+use repr::{ColType, SqlType, Value};
+
+/// `pg_database.oid` of the one database.
+const DATABASE_OID: u32 = 5;
+const HEAP_AM: u32 = 2;
+const BTREE_AM: u32 = 403;
+
+pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
+    let c = ctx.catalog;
+    match name {
+        "pg_namespace" => {
+            for (n, o) in namespaces(c) {
+                out.add(vec![("oid", oid(o)), ("nspname", Value::Text(n)), ("nspowner", oid(OWNER))]);
+            }
+        }
+        "pg_class" => classes(c, out),
+        "pg_attribute" => attributes(c, out),
+        "pg_attrdef" => {
+            for (item, n, d) in defaults(c) {
+                out.add(vec![("oid", oid(item.oid())), ("adrelid", oid(item.oid())), ("adnum", int(n)), ("adbin", Value::Text(d))]);
+            }
+        }
+        "pg_type" => types(c, out),
+        "pg_index" => indexes(c, out),
+        "pg_constraint" => {
+            for k in constraints(c) {
+                out.add(vec![
+                    ("oid", oid(k.oid)),
+                    ("conname", Value::Text(k.name)),
+                    ("connamespace", oid(k.namespace)),
+                    ("contype", text(k.kind)),
+                    ("convalidated", Value::Bool(true)),
+                    ("conrelid", oid(k.relation)),
+                    ("conindid", oid(if k.kind == "c" { 0 } else { k.oid })),
+                    ("conislocal", Value::Bool(true)),
+                    ("conkey", Value::array(k.columns.iter().map(|n| Value::Int2(*n as i16 + 1)).collect())),
+                    ("confupdtype", text(" ")),
+                    ("confdeltype", text(" ")),
+                    ("confmatchtype", text(" ")),
+                ]);
+            }
+        }
+        "pg_description" => {
+            for i in c.items() {
+                let class = if matches!(i.kind, ItemKind::Type(_)) { 1247 } else { 1259 };
+                for (column, comment) in &i.comments {
+                    out.add(vec![
+                        ("objoid", oid(i.oid())),
+                        ("classoid", oid(class)),
+                        ("objsubid", int(i64::from(*column))),
+                        ("description", Value::Text(comment.clone())),
+                    ]);
+                }
+            }
+        }
+        "pg_am" => {
+            for a in pgdata::access_methods() {
+                out.add(vec![("oid", oid(a.oid)), ("amname", text(a.name)), ("amhandler", oid(a.handler)), ("amtype", Value::Text(a.kind.to_string()))]);
+            }
+        }
+        "pg_proc" => procs(out),
+        "pg_operator" => {
+            for o in pgdata::operators() {
+                out.add(vec![
+                    ("oid", oid(o.oid)),
+                    ("oprname", text(o.name)),
+                    ("oprnamespace", oid(o.namespace)),
+                    ("oprowner", oid(OWNER)),
+                    ("oprkind", Value::Text(o.kind.to_string())),
+                    ("oprcanmerge", Value::Bool(o.can_merge)),
+                    ("oprcanhash", Value::Bool(o.can_hash)),
+                    ("oprleft", oid(o.left)),
+                    ("oprright", oid(o.right)),
+                    ("oprresult", oid(o.result)),
+                    ("oprcom", oid(o.commutator)),
+                    ("oprnegate", oid(o.negator)),
+                    ("oprcode", oid(o.func)),
+                ]);
+            }
+        }
+        "pg_cast" => {
+            for k in pgdata::casts() {
+                let context = match k.context {
+                    pgdata::CastContext::Implicit => "i",
+                    pgdata::CastContext::Assignment => "a",
+                    pgdata::CastContext::Explicit => "e",
+                };
+                let method = if k.func != 0 { "f" } else { "b" };
+                out.add(vec![
+                    ("oid", oid(k.oid)),
+                    ("castsource", oid(k.source)),
+                    ("casttarget", oid(k.target)),
+                    ("castfunc", oid(k.func)),
+                    ("castcontext", text(context)),
+                    ("castmethod", text(method)),
+                ]);
+            }
+        }
+        "pg_aggregate" => {
+            for a in pgdata::aggregates() {
+                out.add(vec![("aggfnoid", oid(a.oid)), ("aggkind", Value::Text(a.kind.to_string())), ("aggnumdirectargs", int(i64::from(a.direct_args)))]);
+            }
+        }
+        "pg_collation" => {
+            for k in pgdata::collations() {
+                out.add(vec![
+                    ("oid", oid(k.oid)),
+                    ("collname", text(k.name)),
+                    ("collnamespace", oid(k.namespace)),
+                    ("collowner", oid(OWNER)),
+                    ("collprovider", Value::Text(k.provider.to_string())),
+                    ("collisdeterministic", Value::Bool(k.is_deterministic)),
+                    ("collencoding", int(i64::from(k.encoding))),
+                    ("collcollate", k.collate.map_or(Value::Null, text)),
+                    ("collctype", k.ctype.map_or(Value::Null, text)),
+                ]);
+            }
+        }
+        "pg_opclass" => {
+            for k in pgdata::opclasses() {
+                out.add(vec![
+                    ("oid", oid(k.oid)),
+                    ("opcmethod", oid(k.method)),
+                    ("opcname", text(k.name)),
+                    ("opcnamespace", oid(k.namespace)),
+                    ("opcowner", oid(OWNER)),
+                    ("opcfamily", oid(k.family)),
+                    ("opcintype", oid(k.in_type)),
+                    ("opcdefault", Value::Bool(k.is_default)),
+                    ("opckeytype", oid(k.key_type)),
+                ]);
+            }
+        }
+        "pg_range" => {
+            for r in pgdata::ranges() {
+                out.add(vec![
+                    ("rngtypid", oid(r.range)),
+                    ("rngsubtype", oid(r.subtype)),
+                    ("rngmultitypid", oid(r.multirange)),
+                    ("rngcollation", oid(r.collation)),
+                    ("rngsubopc", oid(r.subopc)),
+                ]);
+            }
+        }
+        "pg_enum" => {
+            for i in c.items() {
+                let ItemKind::Type(SqlType::Enum(e)) = &i.kind else { continue };
+                for (n, label) in e.labels.iter().enumerate() {
+                    out.add(vec![
+                        ("oid", oid(e.oid * 1000 + n as u32)),
+                        ("enumtypid", oid(e.oid)),
+                        ("enumsortorder", int(n as i64 + 1)),
+                        ("enumlabel", text(label)),
+                    ]);
+                }
+            }
+        }
+        "pg_database" => out.add(vec![
+            ("oid", oid(DATABASE_OID)),
+            ("datname", text(DATABASE)),
+            ("datdba", oid(OWNER)),
+            ("encoding", int(6)),
+            ("datlocprovider", text("c")),
+            ("datallowconn", Value::Bool(true)),
+            ("datconnlimit", int(-1)),
+            ("dattablespace", oid(1663)),
+            ("datcollate", text("C")),
+            ("datctype", text("C.UTF-8")),
+        ]),
+        "pg_roles" | "pg_authid" => out.add(vec![
+            ("oid", oid(OWNER)),
+            ("rolname", text("riverdelta")),
+            ("rolsuper", Value::Bool(true)),
+            ("rolinherit", Value::Bool(true)),
+            ("rolcreaterole", Value::Bool(true)),
+            ("rolcreatedb", Value::Bool(true)),
+            ("rolcanlogin", Value::Bool(true)),
+            ("rolreplication", Value::Bool(true)),
+            ("rolbypassrls", Value::Bool(true)),
+            ("rolconnlimit", int(-1)),
+        ]),
+        "pg_user" | "pg_shadow" => {
+            out.add(vec![
+                ("usename", text("riverdelta")),
+                ("usesysid", oid(OWNER)),
+                ("usecreatedb", Value::Bool(true)),
+                ("usesuper", Value::Bool(true)),
+                ("userepl", Value::Bool(true)),
+                ("usebypassrls", Value::Bool(true)),
+            ]);
+        }
+        "pg_tablespace" => {
+            for (o, n) in [(1663, "pg_default"), (1664, "pg_global")] {
+                out.add(vec![("oid", oid(o)), ("spcname", text(n)), ("spcowner", oid(OWNER))]);
+            }
+        }
+        "pg_language" => {
+            for (o, n) in [(12, "internal"), (13, "c"), (14, "sql")] {
+                out.add(vec![("oid", oid(o)), ("lanname", text(n)), ("lanowner", oid(OWNER))]);
+            }
+        }
+        "pg_settings" => {
+            for (n, v, d) in ctx.settings {
+                out.add(vec![
+                    ("name", text(n)),
+                    ("setting", text(v)),
+                    ("short_desc", text(d)),
+                    ("context", text("user")),
+                    ("vartype", text("string")),
+                    ("source", text("default")),
+                ]);
+            }
+        }
+        "pg_tables" => {
+            for i in c.items().filter(|i| matches!(relkind(i), Some('r'))) {
+                out.add(vec![
+                    ("schemaname", text(&i.schema)),
+                    ("tablename", text(&i.name)),
+                    ("tableowner", text("riverdelta")),
+                    ("hasindexes", Value::Bool(has_index(c, i))),
+                ]);
+            }
+            for d in defs().iter().filter(|d| d.kind == 'r') {
+                out.add(vec![("schemaname", text(d.schema)), ("tablename", text(d.name)), ("tableowner", text("riverdelta"))]);
+            }
+        }
+        "pg_views" => {
+            for i in c.items() {
+                if let ItemKind::View { query } = &i.kind {
+                    out.add(vec![("schemaname", text(&i.schema)), ("viewname", text(&i.name)), ("viewowner", text("riverdelta")), ("definition", text(query))]);
+                }
+            }
+        }
+        "pg_matviews" => {
+            for i in c.items() {
+                if let ItemKind::MaterializedView { query, .. } = &i.kind {
+                    let row = vec![
+                        ("schemaname", text(&i.schema)),
+                        ("matviewname", text(&i.name)),
+                        ("matviewowner", text("riverdelta")),
+                        ("hasindexes", Value::Bool(has_index(c, i))),
+                        ("ispopulated", Value::Bool(true)),
+                        ("definition", text(query)),
+                    ];
+                    out.add(row);
+                }
+            }
+        }
+        "pg_indexes" => {
+            for x in index_list(c) {
+                let Some(base) = c.item(repr::GlobalId(u64::from(x.on))) else { continue };
+                out.add(vec![
+                    ("schemaname", text(&base.schema)),
+                    ("tablename", text(&base.name)),
+                    ("indexname", text(&x.name)),
+                    ("indexdef", Value::Text(x.definition(c))),
+                ]);
+            }
+        }
+        "pg_prepared_statements" => {
+            for (n, t) in ctx.prepared {
+                out.add(vec![("name", text(n)), ("statement", text(t)), ("from_sql", Value::Bool(true))]);
+            }
+        }
+        "pg_stat_activity" => {
+            out.add(vec![
+                ("datid", oid(DATABASE_OID)),
+                ("datname", text(DATABASE)),
+                ("pid", int(i64::from(ctx.pid))),
+                ("usesysid", oid(OWNER)),
+                ("usename", text(ctx.user)),
+                ("state", text("active")),
+                ("backend_type", text("client backend")),
+            ]);
+        }
+        _ => {}
+    }
+}
+
+/// All schemas with their OIDs.
+fn namespaces(c: &Catalog) -> Vec<(String, u32)> {
+    let system = pgdata::namespaces().iter().filter(|n| super::is_system_schema(n.name)).map(|n| (n.name.to_string(), n.oid));
+    let user = c.schemas().map(|(n, o)| (n.to_string(), o));
+    system.chain([("rd_catalog".to_string(), RD_NAMESPACE)]).chain(user).collect()
+}
+
+pub fn namespace_oid(c: &Catalog, name: &str) -> Option<u32> {
+    namespaces(c).into_iter().find(|n| n.0 == name).map(|n| n.1)
+}
+
+/// `pg_class.relkind` of an object that has a row there.
+pub fn relkind(i: &Item) -> Option<char> {
+    Some(match &i.kind {
+        ItemKind::Table(_) | ItemKind::SourceTable { .. } | ItemKind::Source(_) | ItemKind::Errors { .. } => 'r',
+        ItemKind::View { .. } => 'v',
+        ItemKind::MaterializedView { .. } => 'm',
+        ItemKind::Index { .. } => 'i',
+        ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) => return None,
+    })
+}
+
+fn has_index(c: &Catalog, i: &Item) -> bool {
+    index_list(c).iter().any(|x| x.on == i.oid())
+}
+
+fn classes(c: &Catalog, out: &mut Rows<'_>) {
+    let ns = |name: &str| oid(namespace_oid(c, name).unwrap_or(0));
+    for i in c.items() {
+        let Some(kind) = relkind(i) else { continue };
+        if kind == 'i' {
+            continue;
+        }
+        let persistence = if i.schema.starts_with("pg_temp_") { "t" } else { "p" };
+        let checks = if let ItemKind::Table(t) = &i.kind { t.checks.len() } else { 0 };
+        out.add(vec![
+            ("oid", oid(i.oid())),
+            ("relname", text(&i.name)),
+            ("relnamespace", ns(&i.schema)),
+            ("relowner", oid(OWNER)),
+            ("relam", oid(if kind == 'v' { 0 } else { HEAP_AM })),
+            ("relkind", Value::Text(kind.to_string())),
+            ("relpersistence", text(persistence)),
+            ("relnatts", int(i.desc.arity() as i64)),
+            ("relchecks", int(checks as i64)),
+            ("reltuples", int(-1)),
+            ("relhasindex", Value::Bool(has_index(c, i))),
+            ("relhasrules", Value::Bool(kind == 'v')),
+            ("relispopulated", Value::Bool(true)),
+            ("relreplident", text("d")),
+        ]);
+    }
+    for x in index_list(c) {
+        let schema = c.item(repr::GlobalId(u64::from(x.on))).map(|b| b.schema.clone()).unwrap_or_default();
+        out.add(vec![
+            ("oid", oid(x.oid)),
+            ("relname", text(&x.name)),
+            ("relnamespace", ns(&schema)),
+            ("relowner", oid(OWNER)),
+            ("relam", oid(BTREE_AM)),
+            ("relkind", text("i")),
+            ("relpersistence", text("p")),
+            ("relnatts", int(x.columns.len() as i64)),
+            ("relispopulated", Value::Bool(true)),
+            ("relreplident", text("n")),
+        ]);
+    }
+    for d in defs() {
+        out.add(vec![
+            ("oid", oid(d.oid)),
+            ("relname", text(d.name)),
+            ("relnamespace", ns(d.schema)),
+            ("relowner", oid(OWNER)),
+            ("relkind", Value::Text(d.kind.to_string())),
+            ("relpersistence", text("p")),
+            ("relnatts", int(d.desc.arity() as i64)),
+            ("reltuples", int(-1)),
+            ("relispopulated", Value::Bool(true)),
+            ("relreplident", text("n")),
+        ]);
+    }
+}
+
+fn attributes(c: &Catalog, out: &mut Rows<'_>) {
+    let mut add = |relation: u32, n: usize, name: &str, ty: &ColType, has_default: bool| {
+        let t = pgdata::type_by_oid(ty.ty.oid());
+        let collation = match ty.ty {
+            SqlType::Text | SqlType::Varchar | SqlType::Bpchar => 100,
+            SqlType::Name => 950,
+            _ => 0,
+        };
+        out.add(vec![
+            ("attrelid", oid(relation)),
+            ("attname", text(name)),
+            ("atttypid", oid(ty.ty.oid())),
+            ("attstattarget", int(-1)),
+            ("attlen", int(i64::from(ty.ty.typlen()))),
+            ("attnum", int(n as i64)),
+            ("attndims", int(i64::from(matches!(ty.ty, SqlType::Array(_))))),
+            ("attcacheoff", int(-1)),
+            ("atttypmod", int(i64::from(ty.typmod))),
+            ("attbyval", Value::Bool(t.is_some_and(|t| t.by_val))),
+            ("attalign", text("i")),
+            ("attstorage", text(if ty.ty.typlen() < 0 { "x" } else { "p" })),
+            ("attnotnull", Value::Bool(!ty.nullable)),
+            ("atthasdef", Value::Bool(has_default)),
+            ("attislocal", Value::Bool(true)),
+            ("attcollation", oid(collation)),
+        ]);
+    };
+    for i in c.items() {
+        let has_default = |n: usize| matches!(&i.kind, ItemKind::Table(t) if t.defaults.get(n).is_some_and(Option::is_some));
+        // The columns of a materialized view are nullable in Postgres, whatever is known of them.
+        let declared = matches!(i.kind, ItemKind::Table(_) | ItemKind::SourceTable { .. });
+        for (n, (name, ty)) in i.desc.names.iter().zip(&i.desc.types).enumerate() {
+            let ty = if declared { ty.clone() } else { ty.clone().with_nullable(true) };
+            add(i.oid(), n + 1, name, &ty, has_default(n));
+        }
+        if let ItemKind::Type(SqlType::Record(r)) = &i.kind {
+            for (n, (name, ty)) in r.fields.iter().enumerate() {
+                add(r.oid, n + 1, name, ty, false);
+            }
+        }
+    }
+    for x in index_list(c) {
+        let Some(base) = c.item(repr::GlobalId(u64::from(x.on))) else { continue };
+        for (n, column) in x.columns.iter().enumerate() {
+            if let Some(k) = *column {
+                add(x.oid, n + 1, &base.desc.names[k], &base.desc.types[k].clone().with_nullable(true), false);
+            }
+        }
+    }
+    for d in defs() {
+        for (n, (name, ty)) in d.desc.names.iter().zip(&d.desc.types).enumerate() {
+            add(d.oid, n + 1, name, ty, false);
+        }
+    }
+}
+
+fn defaults(c: &Catalog) -> Vec<(std::sync::Arc<Item>, i64, String)> {
+    let mut out = Vec::new();
+    for i in c.items() {
+        if let ItemKind::Table(t) = &i.kind {
+            out.extend(t.defaults.iter().enumerate().filter_map(|(n, d)| Some((i.clone(), n as i64 + 1, d.clone()?))));
+        }
+    }
+    out
+}
+
+fn types(c: &Catalog, out: &mut Rows<'_>) {
+    for t in pgdata::types() {
+        out.add(vec![
+            ("oid", oid(t.oid)),
+            ("typname", text(t.name)),
+            ("typnamespace", oid(t.namespace)),
+            ("typowner", oid(OWNER)),
+            ("typlen", int(i64::from(t.len))),
+            ("typbyval", Value::Bool(t.by_val)),
+            ("typtype", Value::Text(t.kind.to_string())),
+            ("typcategory", Value::Text(t.category.to_string())),
+            ("typispreferred", Value::Bool(t.is_preferred)),
+            ("typisdefined", Value::Bool(t.is_defined)),
+            ("typdelim", text(",")),
+            ("typrelid", oid(t.relid)),
+            ("typelem", oid(t.elem)),
+            ("typarray", oid(t.array)),
+            ("typinput", oid(t.input)),
+            ("typoutput", oid(t.output)),
+            ("typbasetype", oid(t.base_type)),
+            ("typtypmod", int(-1)),
+            ("typcollation", oid(t.collation)),
+        ]);
+    }
+    for i in c.items() {
+        let ItemKind::Type(ty) = &i.kind else { continue };
+        let (kind, category, array) = match ty {
+            SqlType::Enum(e) => ("e", "E", e.array_oid),
+            _ => ("c", "C", 0),
+        };
+        let ns = oid(namespace_oid(c, &i.schema).unwrap_or(0));
+        let relation = if kind == "c" { i.oid() } else { 0 };
+        out.add(vec![
+            ("oid", oid(ty.oid())),
+            ("typname", text(&i.name)),
+            ("typnamespace", ns.clone()),
+            ("typowner", oid(OWNER)),
+            ("typlen", int(if kind == "e" { 4 } else { -1 })),
+            ("typtype", text(kind)),
+            ("typcategory", text(category)),
+            ("typisdefined", Value::Bool(true)),
+            ("typdelim", text(",")),
+            ("typrelid", oid(relation)),
+            ("typarray", oid(array)),
+            ("typtypmod", int(-1)),
+        ]);
+        if array != 0 {
+            out.add(vec![
+                ("oid", oid(array)),
+                ("typname", Value::Text(format!("_{}", i.name))),
+                ("typnamespace", ns),
+                ("typowner", oid(OWNER)),
+                ("typlen", int(-1)),
+                ("typtype", text("b")),
+                ("typcategory", text("A")),
+                ("typisdefined", Value::Bool(true)),
+                ("typdelim", text(",")),
+                ("typelem", oid(ty.oid())),
+                ("typtypmod", int(-1)),
+            ]);
+        }
+    }
+}
+
+fn procs(out: &mut Rows<'_>) {
+    for p in pgdata::procs() {
+        let kind = match p.kind {
+            pgdata::ProcKind::Function => "f",
+            pgdata::ProcKind::Aggregate => "a",
+            pgdata::ProcKind::Window => "w",
+            pgdata::ProcKind::Procedure => "p",
+        };
+        out.add(vec![
+            ("oid", oid(p.oid)),
+            ("proname", text(p.name)),
+            ("pronamespace", oid(p.namespace)),
+            ("proowner", oid(OWNER)),
+            ("prolang", oid(p.lang)),
+            ("prokind", text(kind)),
+            ("proisstrict", Value::Bool(p.strict)),
+            ("proretset", Value::Bool(p.returns_set)),
+            ("provolatile", Value::Text(p.volatility.to_string())),
+            ("proparallel", Value::Text(p.parallel.to_string())),
+            ("pronargs", int(p.args.len() as i64)),
+            ("prorettype", oid(p.ret)),
+            ("proargtypes", vector(p.args.iter().map(|a| Value::UInt4(*a)).collect())),
+            ("prosrc", text(p.src)),
+        ]);
+    }
+}
+
+/// An index, of CREATE INDEX or of a key.
+struct Index {
+    oid: u32,
+    name: String,
+    on: u32,
+    /// Positions of the columns; `None` for an expression.
+    columns: Vec<Option<usize>>,
+    texts: Vec<String>,
+    unique: bool,
+    primary: bool,
+}
+
+impl Index {
+    fn definition(&self, c: &Catalog) -> String {
+        let Some(base) = c.item(repr::GlobalId(u64::from(self.on))) else { return String::new() };
+        let unique = if self.unique { "UNIQUE " } else { "" };
+        let on = format!("{}.{}", quote_if_needed(&base.schema), quote_if_needed(&base.name));
+        format!("CREATE {unique}INDEX {} ON {on} USING btree ({})", quote_if_needed(&self.name), self.texts.join(", "))
+    }
+}
+
+fn index_list(c: &Catalog) -> Vec<Index> {
+    let mut out = Vec::new();
+    for i in c.items() {
+        match &i.kind {
+            ItemKind::Index { on, key } => {
+                let Some(base) = c.item(*on) else { continue };
+                let columns = key.iter().map(|k| base.desc.names.iter().position(|n| k.trim_matches('"') == n)).collect();
+                out.push(Index { oid: i.oid(), name: i.name.clone(), on: on.0 as u32, columns, texts: key.clone(), unique: false, primary: false });
+            }
+            ItemKind::Table(t) => {
+                for (n, (k, primary)) in t.primary_key.iter().map(|k| (k, true)).chain(t.unique.iter().map(|k| (k, false))).enumerate() {
+                    out.push(Index {
+                        oid: constraint_oid(i, n),
+                        name: k.name.clone(),
+                        on: i.oid(),
+                        columns: k.columns.iter().map(|c| Some(*c)).collect(),
+                        texts: k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect(),
+                        unique: true,
+                        primary,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Constraints have no id of their own: theirs lie above all objects' ids.
+fn constraint_oid(i: &Item, n: usize) -> u32 {
+    0x4000_0000 | (i.oid() << 5) | n as u32
+}
+
+fn indexes(c: &Catalog, out: &mut Rows<'_>) {
+    for x in index_list(c) {
+        let n = x.columns.len();
+        let key = x.columns.iter().map(|k| Value::Int2(k.map_or(0, |k| k as i16 + 1))).collect();
+        out.add(vec![
+            ("indexrelid", oid(x.oid)),
+            ("indrelid", oid(x.on)),
+            ("indnatts", int(n as i64)),
+            ("indnkeyatts", int(n as i64)),
+            ("indisunique", Value::Bool(x.unique)),
+            ("indisprimary", Value::Bool(x.primary)),
+            ("indimmediate", Value::Bool(true)),
+            ("indisvalid", Value::Bool(true)),
+            ("indisready", Value::Bool(true)),
+            ("indislive", Value::Bool(true)),
+            ("indkey", vector(key)),
+            ("indcollation", vector(vec![Value::UInt4(0); n])),
+            ("indclass", vector(vec![Value::UInt4(0); n])),
+            ("indoption", vector(vec![Value::Int2(0); n])),
+            ("indexprs", if x.columns.contains(&None) { Value::Text(x.texts.join(", ")) } else { Value::Null }),
+        ]);
+    }
+}
+
+/// `pg_get_indexdef(oid, column)`; column 0 is the whole.
+pub fn index_definition(c: &Catalog, index: u32, column: i32) -> Option<String> {
+    let x = index_list(c).into_iter().find(|x| x.oid == index)?;
+    match usize::try_from(column).ok()? {
+        0 => Some(x.definition(c)),
+        n => x.texts.get(n - 1).cloned(),
+    }
+}
+
+pub struct ConstraintRow {
+    pub oid: u32,
+    pub name: String,
+    pub namespace: u32,
+    /// `p`, `u` or `c`.
+    pub kind: &'static str,
+    pub relation: u32,
+    pub columns: Vec<usize>,
+    pub definition: String,
+}
+
+pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
+    let mut out = Vec::new();
+    for i in c.items() {
+        let ItemKind::Table(t) = &i.kind else { continue };
+        let namespace = namespace_oid(c, &i.schema).unwrap_or(0);
+        let keys = t.primary_key.iter().map(|k| (k, "p", "PRIMARY KEY")).chain(t.unique.iter().map(|k| (k, "u", "UNIQUE")));
+        let mut n = 0;
+        for (k, kind, word) in keys {
+            let columns = k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect::<Vec<_>>().join(", ");
+            out.push(ConstraintRow {
+                oid: constraint_oid(i, n),
+                name: k.name.clone(),
+                namespace,
+                kind,
+                relation: i.oid(),
+                columns: k.columns.clone(),
+                definition: format!("{word} ({columns})"),
+            });
+            n += 1;
+        }
+        for (name, check) in &t.checks {
+            out.push(ConstraintRow {
+                oid: constraint_oid(i, n),
+                name: name.clone(),
+                namespace,
+                kind: "c",
+                relation: i.oid(),
+                columns: vec![],
+                definition: format!("CHECK (({check}))"),
+            });
+            n += 1;
+        }
+    }
+    out
+}

@@ -1,0 +1,171 @@
+//! Catalog entries as they are stored: one JSON value an object.
+
+use crate::settings::CapturedSettings;
+use repr::{GlobalId, RelDesc, SqlType};
+use serde::{Deserialize, Serialize};
+
+/// The version of the entries' form; a change comes with a migration.
+pub const ITEM_VERSION: u32 = 1;
+
+/// A named object.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Item {
+    pub version: u32,
+    pub id: GlobalId,
+    pub schema: String,
+    pub name: String,
+    pub kind: ItemKind,
+    /// Columns of a relation; empty for other objects.
+    pub desc: RelDesc,
+    /// The CREATE statement as `SHOW CREATE` prints it.
+    pub sql: String,
+    /// Objects that this one is made from: they cannot be dropped before it.
+    pub deps: Vec<GlobalId>,
+    pub captured: CapturedSettings,
+    /// COMMENT ON: (column from 1 or 0 for the object, text).
+    pub comments: Vec<(u32, String)>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ItemKind {
+    Table(Table),
+    /// A relation that a source feeds: an upstream table, a generator's table.
+    SourceTable {
+        source: GlobalId,
+        reference: String,
+        columns: Vec<ingest::ColumnSource>,
+    },
+    /// A source; it is itself a relation if `self_output` is set.
+    Source(Source),
+    /// `<source>_errors`.
+    Errors {
+        source: GlobalId,
+    },
+    View {
+        query: String,
+    },
+    MaterializedView {
+        query: String,
+        quarantine: bool,
+    },
+    /// An arrangement of `on` by the expressions of `key` (SQL text).
+    Index {
+        on: GlobalId,
+        key: Vec<String>,
+    },
+    Connection(Connection),
+    Secret {
+        value: String,
+    },
+    Type(SqlType),
+}
+
+/// A table that clients write.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Table {
+    /// DEFAULT expressions as SQL text, by column.
+    pub defaults: Vec<Option<String>>,
+    pub primary_key: Option<Constraint>,
+    pub unique: Vec<Constraint>,
+    /// CHECK constraints: name and SQL text.
+    pub checks: Vec<(String, String)>,
+    /// Session that owns a temporary table.
+    pub temporary: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Constraint {
+    pub name: String,
+    pub columns: Vec<usize>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Source {
+    pub connection: Option<GlobalId>,
+    pub connector: SourceConnector,
+    /// Where the columns of the source's own relation come from; `None` if it only feeds `SourceTable`s.
+    pub self_output: Option<Vec<ingest::ColumnSource>>,
+    pub errors: GlobalId,
+    pub fail_on_error: bool,
+    pub watermark: Option<String>,
+}
+
+/// What is specific to the kind of source; the connection's part is resolved at start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum SourceConnector {
+    Kafka { topic: String, start: ingest::KafkaStart, key_format: Option<ingest::Format>, value_format: ingest::Format, envelope: ingest::Envelope },
+    Postgres { publication: String, slot: String },
+    File { path: String, tail: bool, format: ingest::Format },
+    Generator { kind: ingest::Generator, tick_interval_ms: u64, options: Vec<(String, String)> },
+}
+
+/// Where a source finds its upstream. Values that are secrets are stored as references.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Connection {
+    Kafka { properties: Vec<(String, Text)> },
+    Postgres { host: String, port: u16, user: Text, password: Option<Text>, database: String, ssl_mode: String },
+}
+
+/// Text given in place, or by a secret.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Text {
+    Plain(String),
+    Secret(GlobalId),
+}
+
+impl Item {
+    /// `pg_class.oid` and the like.
+    pub fn oid(&self) -> u32 {
+        self.id.0 as u32
+    }
+
+    /// Whether the object can stand in FROM.
+    pub fn is_relation(&self) -> bool {
+        match &self.kind {
+            ItemKind::Table(_) | ItemKind::SourceTable { .. } | ItemKind::Errors { .. } | ItemKind::View { .. } | ItemKind::MaterializedView { .. } => true,
+            ItemKind::Source(s) => s.self_output.is_some(),
+            ItemKind::Index { .. } | ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) => false,
+        }
+    }
+
+    /// Whether the object's rows are durable in a shard of its own.
+    pub fn has_shard(&self) -> bool {
+        match &self.kind {
+            ItemKind::Table(_) | ItemKind::SourceTable { .. } | ItemKind::Errors { .. } => true,
+            ItemKind::Source(s) => s.self_output.is_some(),
+            _ => false,
+        }
+    }
+
+    /// The word that error messages use.
+    pub fn noun(&self) -> &'static str {
+        match &self.kind {
+            ItemKind::Table(_) | ItemKind::SourceTable { .. } => "table",
+            ItemKind::Source(_) | ItemKind::Errors { .. } => "source",
+            ItemKind::View { .. } => "view",
+            ItemKind::MaterializedView { .. } => "materialized view",
+            ItemKind::Index { .. } => "index",
+            ItemKind::Connection(_) => "connection",
+            ItemKind::Secret { .. } => "secret",
+            ItemKind::Type(_) => "type",
+        }
+    }
+
+    /// Names of relations, of types and of connections and secrets do not collide with each other.
+    pub fn namespace(&self) -> Namespace {
+        match &self.kind {
+            ItemKind::Type(_) => Namespace::Type,
+            ItemKind::Connection(_) => Namespace::Connection,
+            ItemKind::Secret { .. } => Namespace::Secret,
+            _ => Namespace::Relation,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Namespace {
+    Relation,
+    Type,
+    Connection,
+    Secret,
+}

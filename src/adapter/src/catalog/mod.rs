@@ -1,0 +1,177 @@
+//! The catalog: objects by id and by name, as one immutable value that DDL replaces.
+//!
+//! Sessions plan on a snapshot (`Arc<Catalog>`); the coordinator alone makes the next one, together with the tick that
+//! makes it durable. Only [`Item`]s and schemas are stored; plans of views are derived when they are first needed.
+
+/// Catalog entries as they are stored.
+pub mod item;
+
+pub use item::*;
+
+use repr::error::state;
+use repr::{GlobalId, SqlError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Ids below belong to Postgres's own objects (their OIDs appear in pg_catalog).
+pub const FIRST_USER_ID: u64 = 20_000;
+
+/// Metadata keys: `catalog/item/<id>`, `catalog/schema/<name>`, `catalog/next_id`, `source/<id>`.
+pub mod key {
+    use repr::GlobalId;
+    pub const ITEM: &[u8] = b"catalog/item/";
+    pub const SCHEMA: &[u8] = b"catalog/schema/";
+    pub const NEXT_ID: &[u8] = b"catalog/next_id";
+    pub const SOURCE: &[u8] = b"source/";
+    pub fn item(id: GlobalId) -> Vec<u8> {
+        [ITEM, format!("{:020}", id.0).as_bytes()].concat()
+    }
+    pub fn schema(name: &str) -> Vec<u8> {
+        [SCHEMA, name.as_bytes()].concat()
+    }
+    pub fn source(id: GlobalId) -> Vec<u8> {
+        [SOURCE, format!("{:020}", id.0).as_bytes()].concat()
+    }
+}
+
+/// Objects and schemas at one moment.
+#[derive(Clone, Default)]
+pub struct Catalog {
+    /// Grows by one with each change.
+    pub version: u64,
+    pub next_id: u64,
+    items: BTreeMap<GlobalId, Arc<Item>>,
+    names: BTreeMap<(String, Namespace, String), GlobalId>,
+    /// User schemas with the id that pg_namespace shows.
+    schemas: BTreeMap<String, u32>,
+    dependants: BTreeMap<GlobalId, BTreeSet<GlobalId>>,
+}
+
+impl Catalog {
+    pub fn item(&self, id: GlobalId) -> Option<&Arc<Item>> {
+        self.items.get(&id)
+    }
+    /// All objects in order of creation: what an object is made from comes before it.
+    pub fn items(&self) -> impl Iterator<Item = &Arc<Item>> {
+        self.items.values()
+    }
+    pub fn find(&self, schema: &str, namespace: Namespace, name: &str) -> Option<&Arc<Item>> {
+        let id = self.names.get(&(schema.to_string(), namespace, name.to_string()))?;
+        self.items.get(id)
+    }
+    pub fn schemas(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.schemas.iter().map(|(n, o)| (n.as_str(), *o))
+    }
+    pub fn has_schema(&self, name: &str) -> bool {
+        self.schemas.contains_key(name)
+    }
+    pub fn schema_oid(&self, name: &str) -> Option<u32> {
+        self.schemas.get(name).copied()
+    }
+    pub fn items_in(&self, schema: &str) -> Vec<Arc<Item>> {
+        self.items.values().filter(|i| i.schema == schema).cloned().collect()
+    }
+
+    pub fn put_schema(&mut self, name: String, oid: u32) {
+        self.schemas.insert(name, oid);
+    }
+    pub fn remove_schema(&mut self, name: &str) {
+        self.schemas.remove(name);
+    }
+
+    /// Adds or replaces an object.
+    pub fn put(&mut self, item: Item) {
+        self.remove(item.id);
+        self.names.insert((item.schema.clone(), item.namespace(), item.name.clone()), item.id);
+        for d in &item.deps {
+            self.dependants.entry(*d).or_default().insert(item.id);
+        }
+        self.items.insert(item.id, Arc::new(item));
+    }
+
+    pub fn remove(&mut self, id: GlobalId) {
+        let Some(old) = self.items.remove(&id) else { return };
+        self.names.remove(&(old.schema.clone(), old.namespace(), old.name.clone()));
+        for d in &old.deps {
+            if let Some(set) = self.dependants.get_mut(d) {
+                set.remove(&id);
+            }
+        }
+    }
+
+    pub fn dependants(&self, id: GlobalId) -> impl Iterator<Item = &Arc<Item>> {
+        self.dependants.get(&id).into_iter().flatten().filter_map(|d| self.items.get(d))
+    }
+
+    /// Errors: 42P07 or 42710 if the name is taken.
+    pub fn check_free(&self, schema: &str, namespace: Namespace, name: &str) -> Result<(), SqlError> {
+        let Some(existing) = self.find(schema, namespace, name) else { return Ok(()) };
+        Err(match namespace {
+            Namespace::Relation => SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists")),
+            _ => SqlError::new(state::DUPLICATE_OBJECT, format!("{} \"{name}\" already exists", existing.noun())),
+        })
+    }
+
+    /// The objects that go when `ids` are dropped, dependants first.
+    /// Errors: 2BP01 without `cascade`, if something else depends on one of them. Indexes and what belongs to a source go silently.
+    pub fn drop_order(&self, ids: &[GlobalId], cascade: bool) -> Result<Vec<GlobalId>, SqlError> {
+        let mut order = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut blockers = Vec::new();
+        for id in ids {
+            self.collect_drop(*id, ids, cascade, &mut order, &mut seen, &mut blockers);
+        }
+        if !blockers.is_empty() {
+            let first = ids.iter().find_map(|i| self.items.get(i)).map(|i| format!("{} {}", i.noun(), i.name)).unwrap_or_default();
+            let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop {first} because other objects depend on it"));
+            return Err(e.with_detail(blockers.join("\n")).with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        Ok(order)
+    }
+
+    fn collect_drop(
+        &self,
+        id: GlobalId,
+        roots: &[GlobalId],
+        cascade: bool,
+        order: &mut Vec<GlobalId>,
+        seen: &mut BTreeSet<GlobalId>,
+        blockers: &mut Vec<String>,
+    ) {
+        if !seen.insert(id) {
+            return;
+        }
+        let Some(item) = self.items.get(&id) else { return };
+        for d in self.dependants(id).cloned().collect::<Vec<_>>() {
+            let part_of = match &d.kind {
+                ItemKind::Index { .. } | ItemKind::Errors { .. } => true,
+                ItemKind::SourceTable { source, .. } => *source == id,
+                _ => false,
+            };
+            if !cascade && !part_of && !roots.contains(&d.id) {
+                blockers.push(format!("{} {} depends on {} {}", d.noun(), d.name, item.noun(), item.name));
+            }
+            self.collect_drop(d.id, roots, cascade, order, seen, blockers);
+        }
+        order.push(id);
+    }
+
+    /// The shards that a relation's rows come from, through views, each once.
+    pub fn input_shards(&self, ids: impl IntoIterator<Item = GlobalId>) -> BTreeSet<GlobalId> {
+        let mut out = BTreeSet::new();
+        let mut todo: Vec<GlobalId> = ids.into_iter().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(id) = todo.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let Some(item) = self.items.get(&id) else { continue };
+            if item.has_shard() {
+                out.insert(id);
+            } else {
+                todo.extend(item.deps.iter().copied());
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,208 @@
+//! Ticks: validation of writes, durability, distribution.
+//!
+//! What is ready from tables and sources goes into one tick: one record, one fdatasync, one time. Transactions are
+//! validated in the order they came (optimistic, first committer wins): a conflict is 40001, a key met twice 23505.
+
+use super::request::{Answer, WriteTxn};
+use super::{fatal, Coordinator, LEASE_MS};
+use crate::catalog::key;
+use dataflow::Command;
+use repr::error::state;
+use repr::{Deltas, GlobalId, SqlError, Timestamp};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// What waits for the next tick.
+#[derive(Default)]
+pub struct Pending {
+    pub writes: Vec<(WriteTxn, Answer<Timestamp>)>,
+    pub staged: Vec<super::sources::ReadyUnit>,
+}
+
+/// Rows a tick takes from sources before the rest waits for the next one.
+const TICK_ROWS_MAX: usize = 500_000;
+
+impl Coordinator {
+    /// Makes a tick durable. A fatal error ends the process.
+    pub(super) fn append(&mut self, tick: storage::Tick) -> Result<(), SqlError> {
+        let lease = tick.lease;
+        let result = self.store.append(tick);
+        if let Some(e) = self.store.fatal() {
+            fatal(&format!("{e}; nothing that was not acknowledged before is promised, restart to recover"));
+        }
+        result?;
+        self.lease = self.lease.max(lease);
+        Ok(())
+    }
+
+    /// Commits everything that waits, in as few ticks as the bound allows.
+    pub(super) fn commit_pending(&mut self) {
+        while !self.pending.writes.is_empty() || !self.pending.staged.is_empty() {
+            self.tick();
+        }
+    }
+
+    fn tick(&mut self) {
+        let t = self.next_time();
+        let catalog = self.catalog();
+        let mut changes: BTreeMap<GlobalId, Vec<Deltas>> = BTreeMap::new();
+        let mut answers = Vec::new();
+        let mut undo = super::keys::Undo::default();
+        // Primary keys that transactions of this tick have changed.
+        let mut touched: HashSet<(GlobalId, Vec<u8>)> = HashSet::new();
+
+        for (txn, answer) in std::mem::take(&mut self.pending.writes) {
+            let checked = self.validate(&txn, &changes, &touched).and_then(|()| {
+                for (table, deltas) in &txn.writes {
+                    if catalog.item(*table).is_none() {
+                        return Err(SqlError::new(state::UNDEFINED_TABLE, "the table was dropped meanwhile"));
+                    }
+                    self.keys.apply(&catalog, *table, deltas, &mut undo)?;
+                }
+                Ok(())
+            });
+            match checked {
+                Ok(()) => {
+                    undo.commit_txn();
+                    for (table, deltas) in &txn.writes {
+                        touched.extend(self.keys.primary(*table, deltas).into_iter().map(|k| (*table, k)));
+                    }
+                    for (table, deltas) in txn.writes {
+                        changes.entry(table).or_default().push(deltas);
+                    }
+                    answers.push(answer);
+                }
+                Err(e) => {
+                    self.keys.undo_txn(&mut undo);
+                    let _ = answer.send(Err(e));
+                }
+            }
+        }
+
+        let mut meta = Vec::new();
+        let mut taken = Vec::new();
+        let mut staged_units = Vec::new();
+        let mut rows = 0;
+        let mut rest = std::mem::take(&mut self.pending.staged).into_iter();
+        for unit in rest.by_ref() {
+            rows += unit.rows();
+            for (shard, deltas) in &unit.deltas {
+                if catalog.item(*shard).is_some() {
+                    changes.entry(*shard).or_default().push(deltas.clone());
+                }
+            }
+            staged_units.extend(unit.files.iter().filter(|u| catalog.item(u.shard).is_some()).cloned());
+            meta.push((key::source(unit.source), Some(unit.durable_state())));
+            taken.push(unit);
+            if rows >= TICK_ROWS_MAX {
+                break;
+            }
+        }
+        self.pending.staged = rest.collect();
+
+        let mut shards: Vec<(GlobalId, Deltas)> = changes.into_iter().map(|(id, parts)| (id, concat(parts))).filter(|(_, d)| !d.is_empty()).collect();
+        if shards.is_empty() && meta.is_empty() && staged_units.is_empty() {
+            // Transactions that changed nothing: they are as of the closed time.
+            for answer in answers {
+                let _ = answer.send(Ok(self.closed));
+            }
+            return;
+        }
+        let started = std::time::Instant::now();
+        let tick = storage::Tick { t, lease: t + LEASE_MS, shards: shards.clone(), staged: staged_units.clone(), meta, ..Default::default() };
+        if let Err(e) = self.append(tick) {
+            self.keys.undo_tick(undo);
+            for answer in answers {
+                let _ = answer.send(Err(e.clone()));
+            }
+            // Sources keep their place: the same units are tried again, after a pause that lets the disk recover.
+            tracing::warn!("tick {t} was abandoned: {e}");
+            taken.append(&mut self.pending.staged);
+            self.pending.staged = taken;
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            return;
+        }
+        storage::kill_point("tick-after-append");
+        for unit in &staged_units {
+            match self.read_unit(unit) {
+                Ok(deltas) => shards.push((unit.shard, deltas)),
+                Err(e) => fatal(&format!("staged part of shard {} cannot be read back: {e}", unit.shard)),
+            }
+        }
+        let metrics = &self.shared.metrics;
+        metrics.ticks.inc();
+        metrics.tick_seconds.observe(started.elapsed().as_secs_f64());
+        metrics.rows_ingested.inc_by(shards.iter().map(|s| s.1.len() as u64).sum());
+        for (id, _) in &shards {
+            self.last_write.insert(*id, t);
+        }
+        self.key_writes.note(touched, t);
+        self.closed = t;
+        self.cluster.send(Command::Tick { t, shards: Arc::new(shards) });
+        for answer in answers {
+            let _ = answer.send(Ok(t));
+        }
+        for unit in taken {
+            self.sources.committed(&unit);
+        }
+        self.wake_reads();
+    }
+
+    fn read_unit(&self, unit: &storage::StagedUnit) -> Result<Deltas, SqlError> {
+        let parts: Result<Vec<Deltas>, SqlError> = self.store.staged(unit)?.read(0, 1).collect();
+        Ok(concat(parts?))
+    }
+
+    /// Errors: 40001 if what the transaction read has changed since, in a tick or earlier in this one.
+    fn validate(&self, txn: &WriteTxn, changes: &BTreeMap<GlobalId, Vec<Deltas>>, touched: &HashSet<(GlobalId, Vec<u8>)>) -> Result<(), SqlError> {
+        let Some(read_at) = txn.read_at else { return Ok(()) };
+        let changed = |id: &GlobalId| self.last_write.get(id).is_some_and(|w| *w > read_at) || changes.contains_key(id);
+        let key_changed = |k: &(GlobalId, Vec<u8>)| touched.contains(k) || self.key_writes.changed_since(k, read_at);
+        if txn.read_set.whole.iter().any(changed) || txn.read_set.keys.iter().any(key_changed) {
+            return Err(SqlError::new(state::SERIALIZATION_FAILURE, "could not serialize access due to concurrent update")
+                .with_hint("The transaction might succeed if retried."));
+        }
+        Ok(())
+    }
+}
+
+/// When primary keys were last changed, as far back as a transaction is likely to have begun.
+#[derive(Default)]
+pub struct KeyWrites {
+    last: HashMap<(GlobalId, Vec<u8>), Timestamp>,
+    /// Changes before this are forgotten: a transaction that read earlier conflicts.
+    floor: Timestamp,
+}
+
+/// Keys remembered before the older half is forgotten.
+const KEYS_MAX: usize = 1_000_000;
+
+impl KeyWrites {
+    fn note(&mut self, keys: HashSet<(GlobalId, Vec<u8>)>, t: Timestamp) {
+        self.last.extend(keys.into_iter().map(|k| (k, t)));
+        if self.last.len() > KEYS_MAX {
+            let mut times: Vec<Timestamp> = self.last.values().copied().collect();
+            let (_, median, _) = times.select_nth_unstable(KEYS_MAX / 2);
+            self.floor = *median;
+            let floor = self.floor;
+            self.last.retain(|_, t| *t > floor);
+        }
+    }
+    fn changed_since(&self, key: &(GlobalId, Vec<u8>), t: Timestamp) -> bool {
+        t < self.floor || self.last.get(key).is_some_and(|w| *w > t)
+    }
+}
+
+/// One `Deltas` of several with the same columns.
+pub(crate) fn concat(mut parts: Vec<Deltas>) -> Deltas {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
+    parts.retain(|p| !p.is_empty());
+    let mut diffs = repr::Col::default();
+    for p in &parts {
+        diffs.extend(&p.diffs, 0, p.diffs.len());
+    }
+    let batches: Vec<repr::Batch> = parts.into_iter().map(|p| p.rows).collect();
+    Deltas { rows: repr::Batch::concat(&batches), diffs }
+}

@@ -1,0 +1,194 @@
+//! Catalog changes and what they start and stop.
+//!
+//! All of a statement's changes go into one tick; what runs (dataflows, sources) follows the durable catalog, so a crash
+//! in between is mended by the next start.
+
+use super::request::Op;
+use super::{Coordinator, IndexState, LEASE_MS};
+use crate::catalog::{key, Catalog, Item, ItemKind};
+use crate::planner::{captured_ctx, default_key};
+use dataflow::Command;
+use plan::{DataflowDesc, Export};
+use repr::error::state;
+use repr::{GlobalId, SqlError, Timestamp};
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Coordinator {
+    /// Applies changes, all or nothing.
+    pub(super) fn ddl(&mut self, ops: Vec<Op>) -> Result<(), SqlError> {
+        let before = self.catalog();
+        let mut after = (*before).clone();
+        after.version += 1;
+        let t = self.next_time();
+        let mut tick = storage::Tick { t, lease: t + LEASE_MS, ..Default::default() };
+        for op in &ops {
+            check_and_apply(&mut after, op, &mut tick)?;
+        }
+        if after.next_id != before.next_id {
+            tick.meta.push((key::NEXT_ID.to_vec(), Some(after.next_id.to_string().into_bytes())));
+        }
+        storage::kill_point("ddl-before-append");
+        self.append(tick)?;
+        storage::kill_point("ddl-after-append");
+        self.closed = t;
+        self.cluster.send(Command::Tick { t, shards: Arc::new(Vec::new()) });
+        let after = Arc::new(after);
+        *self.catalog.write() = after.clone();
+
+        let mut restart = Vec::new();
+        for op in ops {
+            match op {
+                Op::Create { item, plan } => {
+                    if let Some(plan) = plan {
+                        self.planner.remember(item.id, plan);
+                    }
+                    self.created(&after, &item, t)?;
+                    if let ItemKind::SourceTable { source, .. } = &item.kind {
+                        restart.push(*source);
+                    }
+                    if matches!(item.kind, ItemKind::Source(_)) {
+                        restart.push(item.id);
+                    }
+                }
+                Op::Drop { ids } => self.dropped(&before, &ids),
+                Op::Update { item } => self.planner.forget_text(item.id),
+                Op::CreateSchema { .. } | Op::DropSchema { .. } => {}
+            }
+        }
+        restart.sort();
+        restart.dedup();
+        for id in restart.into_iter().filter(|id| after.item(*id).is_some()) {
+            self.start_source(id);
+        }
+        Ok(())
+    }
+
+    /// Starts what a new object needs.
+    pub(super) fn created(&mut self, catalog: &Arc<Catalog>, item: &Item, as_of: Timestamp) -> Result<(), SqlError> {
+        match &item.kind {
+            ItemKind::Table(_) => self.keys.add(item),
+            ItemKind::MaterializedView { quarantine, .. } => {
+                let ctx = Arc::new(captured_ctx(&item.captured, catalog));
+                let mir = self.planner.view_mir(catalog, item)?;
+                let key = default_key(item);
+                let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&mir, &ctx, &|id| self.indexes_on(id))?;
+                let desc = DataflowDesc {
+                    name: format!("{}.{}", item.schema, item.name),
+                    as_of,
+                    until: None,
+                    imports,
+                    builds: vec![(item.id, lir)],
+                    exports: vec![Export::Arrangement { index: item.id, on: item.id, key: key.clone() }],
+                    ctx,
+                    quarantine: if *quarantine { vec![item.id] } else { vec![] },
+                };
+                self.create_dataflow(item.id, desc)?;
+                self.add_index(item.id, item.id, key, as_of);
+            }
+            ItemKind::Index { on, .. } => {
+                let ctx = Arc::new(captured_ctx(&item.captured, catalog));
+                let key = (*self.planner.index_key(catalog, item)?).clone();
+                let mir = self.planner.relation_mir(catalog, *on)?;
+                let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&mir, &ctx, &|id| self.indexes_on(id))?;
+                let desc = DataflowDesc {
+                    name: format!("{}.{}", item.schema, item.name),
+                    as_of,
+                    until: None,
+                    imports,
+                    builds: vec![(item.id, lir)],
+                    exports: vec![Export::Arrangement { index: item.id, on: item.id, key: key.clone() }],
+                    ctx,
+                    quarantine: vec![],
+                };
+                self.create_dataflow(item.id, desc)?;
+                self.add_index(item.id, *on, key, as_of);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_index(&mut self, index: GlobalId, on: GlobalId, key: Vec<expr::Scalar>, as_of: Timestamp) {
+        let state = IndexState { on, key, since: as_of, upper: 0, records: 0, bytes: 0, as_of, created: Instant::now(), hydrated: None };
+        self.indexes.insert(index, state);
+    }
+
+    fn dropped(&mut self, before: &Catalog, ids: &[GlobalId]) {
+        self.end_reads_of(ids, before);
+        for id in ids {
+            let Some(item) = before.item(*id) else { continue };
+            if self.indexes.remove(id).is_some() {
+                self.cluster.send(Command::DropDataflow { id: *id });
+            }
+            self.keys.remove(*id);
+            self.planner.forget(*id);
+            self.last_write.remove(id);
+            match &item.kind {
+                ItemKind::Source(_) => self.sources.stop(*id),
+                ItemKind::SourceTable { source, .. } if !ids.contains(source) => self.start_source(*source),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage::Tick) -> Result<(), SqlError> {
+    match op {
+        Op::CreateSchema { name, oid } => {
+            if catalog.has_schema(name) {
+                return Err(SqlError::new(state::DUPLICATE_SCHEMA, format!("schema \"{name}\" already exists")));
+            }
+            catalog.next_id = catalog.next_id.max(u64::from(*oid) + 1);
+            catalog.put_schema(name.clone(), *oid);
+            tick.meta.push((key::schema(name), Some(oid.to_string().into_bytes())));
+        }
+        Op::DropSchema { name } => {
+            catalog.remove_schema(name);
+            tick.meta.push((key::schema(name), None));
+        }
+        Op::Create { item, .. } => {
+            if !catalog.has_schema(&item.schema) {
+                return Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{}\" does not exist", item.schema)));
+            }
+            catalog.check_free(&item.schema, item.namespace(), &item.name)?;
+            for d in &item.deps {
+                if catalog.item(*d).is_none() {
+                    return Err(SqlError::new(state::UNDEFINED_TABLE, "an object that the statement refers to was dropped meanwhile"));
+                }
+            }
+            if item.has_shard() {
+                tick.create.push((item.id, item.desc.types.clone()));
+            }
+            catalog.next_id = catalog.next_id.max(item.id.0 + 1);
+            tick.meta.push((key::item(item.id), Some(serde_json::to_vec(item).map_err(SqlError::internal)?)));
+            catalog.put((**item).clone());
+        }
+        Op::Drop { ids } => {
+            for id in ids {
+                let Some(item) = catalog.item(*id).cloned() else { continue };
+                if let Some(d) = catalog.dependants(*id).find(|d| !ids.contains(&d.id)) {
+                    let m = format!("cannot drop {} {} because other objects depend on it", item.noun(), item.name);
+                    return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, m).with_detail(format!("{} {} depends on it", d.noun(), d.name)));
+                }
+                if item.has_shard() {
+                    tick.drop.push(*id);
+                }
+                tick.meta.push((key::item(*id), None));
+                if matches!(item.kind, ItemKind::Source(_)) {
+                    tick.meta.push((key::source(*id), None));
+                }
+                catalog.remove(*id);
+            }
+        }
+        Op::Update { item } => {
+            let old = catalog.item(item.id).cloned().ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, "the object was dropped meanwhile"))?;
+            if (old.schema.as_str(), old.name.as_str()) != (item.schema.as_str(), item.name.as_str()) {
+                catalog.check_free(&item.schema, item.namespace(), &item.name)?;
+            }
+            tick.meta.push((key::item(item.id), Some(serde_json::to_vec(item).map_err(SqlError::internal)?)));
+            catalog.put((**item).clone());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Primary keys and unique constraints of tables: the keys that live rows have, as key bytes.
+//!
+//! The committer is the only writer, so a set of keys decides. It is rebuilt from the shards at start.
+//! A NULL in a unique (not primary) key never collides.
+
+use crate::catalog::{Catalog, Item, ItemKind};
+use repr::error::state;
+use repr::{Deltas, GlobalId, RowCodec, SqlError};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// One constraint's keys.
+struct KeySet {
+    name: String,
+    primary: bool,
+    columns: Vec<usize>,
+    codec: RowCodec,
+    live: HashSet<Box<[u8]>>,
+}
+
+#[derive(Default)]
+pub struct Keys {
+    tables: HashMap<GlobalId, Vec<KeySet>>,
+}
+
+/// What to take back: changes of the transaction in hand, and of those accepted in this tick.
+#[derive(Default)]
+pub struct Undo {
+    txn: Vec<(GlobalId, usize, Box<[u8]>, bool)>,
+    tick: Vec<(GlobalId, usize, Box<[u8]>, bool)>,
+}
+
+impl Undo {
+    pub fn commit_txn(&mut self) {
+        self.tick.append(&mut self.txn);
+    }
+}
+
+impl Keys {
+    /// Begins to watch a table's constraints.
+    pub fn add(&mut self, item: &Item) {
+        let ItemKind::Table(table) = &item.kind else { return };
+        let sets: Vec<KeySet> = table
+            .primary_key
+            .iter()
+            .map(|c| (c, true))
+            .chain(table.unique.iter().map(|c| (c, false)))
+            .map(|(c, primary)| KeySet {
+                name: c.name.clone(),
+                primary,
+                columns: c.columns.clone(),
+                codec: RowCodec::new(c.columns.iter().map(|i| item.desc.types[*i].clone()).collect()),
+                live: HashSet::new(),
+            })
+            .collect();
+        if !sets.is_empty() {
+            self.tables.insert(item.id, sets);
+        }
+    }
+
+    pub fn remove(&mut self, id: GlobalId) {
+        self.tables.remove(&id);
+    }
+
+    pub fn watches(&self, id: GlobalId) -> bool {
+        self.tables.contains_key(&id)
+    }
+
+    /// Takes in rows that are there already.
+    pub fn load(&mut self, id: GlobalId, deltas: &Deltas) {
+        let Some(sets) = self.tables.get_mut(&id) else { return };
+        for set in sets {
+            for (key, net) in set.net(deltas) {
+                if net > 0 {
+                    set.live.insert(key);
+                } else if net < 0 {
+                    set.live.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Errors: 23505 if the changes would make two rows share a key. Changes nothing.
+    pub fn check(&self, catalog: &Catalog, id: GlobalId, deltas: &Deltas) -> Result<(), SqlError> {
+        for set in self.tables.get(&id).into_iter().flatten() {
+            for (key, net) in set.net(deltas) {
+                set.check(catalog, id, &key, net)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As `check`, and takes the changes in, noting in `undo` how to go back.
+    pub fn apply(&mut self, catalog: &Catalog, id: GlobalId, deltas: &Deltas, undo: &mut Undo) -> Result<(), SqlError> {
+        let Some(sets) = self.tables.get_mut(&id) else { return Ok(()) };
+        for (n, set) in sets.iter_mut().enumerate() {
+            for (key, net) in set.net(deltas) {
+                set.check(catalog, id, &key, net)?;
+                if net > 0 && set.live.insert(key.clone()) {
+                    undo.txn.push((id, n, key, true));
+                } else if net < 0 && set.live.remove(&key) {
+                    undo.txn.push((id, n, key, false));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The primary keys that changes touch, also where a row keeps its key.
+    pub fn primary(&self, id: GlobalId, deltas: &Deltas) -> Vec<Vec<u8>> {
+        match self.tables.get(&id).and_then(|s| s.first()) {
+            Some(set) if set.primary => set.net(deltas).into_keys().map(|k| k.into_vec()).collect(),
+            _ => vec![],
+        }
+    }
+
+    pub fn undo_txn(&mut self, undo: &mut Undo) {
+        self.revert(std::mem::take(&mut undo.txn));
+    }
+
+    pub fn undo_tick(&mut self, mut undo: Undo) {
+        self.undo_txn(&mut undo);
+        self.revert(undo.tick);
+    }
+
+    fn revert(&mut self, entries: Vec<(GlobalId, usize, Box<[u8]>, bool)>) {
+        for (id, n, key, inserted) in entries.into_iter().rev() {
+            let Some(set) = self.tables.get_mut(&id).and_then(|s| s.get_mut(n)) else { continue };
+            if inserted {
+                set.live.remove(&key);
+            } else {
+                set.live.insert(key);
+            }
+        }
+    }
+}
+
+impl KeySet {
+    /// Net multiplicity of each key that the changes touch, in order of key bytes; keys with a NULL are left out.
+    fn net(&self, deltas: &Deltas) -> BTreeMap<Box<[u8]>, i64> {
+        let cols: Vec<_> = self.columns.iter().map(|c| deltas.rows.cols[*c].clone()).collect();
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        self.codec.encode_keys(&cols, deltas.len(), &mut bytes, &mut ends);
+        let mut net: BTreeMap<Box<[u8]>, i64> = BTreeMap::new();
+        let mut start = 0;
+        for (i, end) in ends.iter().enumerate() {
+            let key = &bytes[start..*end as usize];
+            start = *end as usize;
+            if cols.iter().any(|c| c.is_null(i)) {
+                continue;
+            }
+            *net.entry(key.into()).or_insert(0) += *deltas.diffs.get(i);
+        }
+        net
+    }
+
+    fn check(&self, catalog: &Catalog, id: GlobalId, key: &[u8], net: i64) -> Result<(), SqlError> {
+        if net + i64::from(self.live.contains(key)) <= 1 {
+            return Ok(());
+        }
+        let item = catalog.item(id);
+        let names = item.map(|i| self.columns.iter().map(|c| i.desc.names[*c].clone()).collect::<Vec<_>>().join(", ")).unwrap_or_default();
+        let style = repr::TextStyle::default();
+        let values = self.codec.decode_row(key);
+        let shown: Vec<String> = values.iter().zip(self.codec.types()).map(|(v, t)| repr::text::to_text(v, &t.ty, &style)).collect();
+        let e = SqlError::new(state::UNIQUE_VIOLATION, format!("duplicate key value violates unique constraint \"{}\"", self.name));
+        Err(e.with_detail(format!("Key ({names})=({}) already exists.", shown.join(", "))))
+    }
+}

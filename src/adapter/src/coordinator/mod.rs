@@ -1,0 +1,280 @@
+//! The coordinator: one thread that orders everything.
+//!
+//! ```text
+//!   sessions ──Request──┐                       ┌──► Store::append (one fdatasync)     the linearization point
+//!   sources ──Staged────┼──► handle ──► tick ───┼──► Cluster::send(Tick)
+//!   workers ──Frontier──┘                       └──► answers to writers, acknowledgements to sources
+//! ```
+//!
+//! Promise: times that ticks carry increase; a read is given a time that covers every tick acknowledged before it; what
+//! is answered as committed is durable. Peek and subscribe data do not pass through here: the router hands them to the sessions.
+//!
+//! Not here: SQL (sessions plan), files (`storage`), rendering (`dataflow`).
+
+/// Ticks: validation of writes, durability, distribution.
+mod committer;
+/// Requests and answers.
+pub mod request;
+/// From workers to sessions.
+pub mod router;
+pub(crate) use committer::concat;
+/// Starting from a data directory.
+pub mod boot;
+/// Catalog changes and what they start and stop.
+mod ddl;
+/// Primary keys of tables.
+mod keys;
+/// Read times, peeks, subscribes.
+mod reads;
+/// Running sources.
+pub(crate) mod sources;
+
+use crate::catalog::Catalog;
+use crate::planner::Planner;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use dataflow::{Cluster, Command};
+use parking_lot::RwLock;
+use repr::{GlobalId, SqlError, Timestamp};
+use request::{Event, Request};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use storage::Store;
+
+/// How long history stays readable: `AS OF` reaches back this far.
+pub const RETAIN_MS: u64 = 60_000;
+/// The lease is this far ahead: recovery closes time through it before the first read.
+const LEASE_MS: u64 = 1_000;
+/// How often compaction, lazy frontiers and temporal filters are looked after.
+const UPKEEP: Duration = Duration::from_millis(1_000);
+
+/// Wall clock, behind a trait so that a simulation can own it.
+pub trait Clock: Send {
+    /// Milliseconds since 1970.
+    fn now_ms(&self) -> Timestamp;
+}
+
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> Timestamp {
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
+    }
+}
+
+/// An arrangement that others may read: the default one of a materialized view, or an index.
+pub(crate) struct IndexState {
+    /// The relation whose rows it holds.
+    pub on: GlobalId,
+    pub key: Vec<expr::Scalar>,
+    pub since: Timestamp,
+    /// Complete below this.
+    pub upper: Timestamp,
+    pub records: u64,
+    pub bytes: u64,
+    pub as_of: Timestamp,
+    pub created: Instant,
+    pub hydrated: Option<Duration>,
+}
+
+pub struct Coordinator {
+    store: Store,
+    cluster: Cluster,
+    clock: Box<dyn Clock>,
+    /// The catalog that sessions plan on; replaced by DDL.
+    catalog: Arc<RwLock<Arc<Catalog>>>,
+    planner: Arc<Planner>,
+    router: Arc<router::Router>,
+    /// The last time handed to the workers as closed. A read at it sees every committed tick.
+    closed: Timestamp,
+    /// Durable promise not to have given out times beyond it.
+    lease: Timestamp,
+    indexes: BTreeMap<GlobalId, IndexState>,
+    keys: keys::Keys,
+    /// Per shard, the time of its last change.
+    last_write: HashMap<GlobalId, Timestamp>,
+    key_writes: committer::KeyWrites,
+    pending: committer::Pending,
+    holds: BTreeMap<Timestamp, usize>,
+    reads: reads::Reads,
+    sources: sources::Sources,
+    shared: Arc<crate::Shared>,
+    last_upkeep: Instant,
+    /// Answered once everything has stopped.
+    stopping: Option<tokio::sync::oneshot::Sender<()>>,
+}
+
+impl Coordinator {
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.read().clone()
+    }
+
+    /// Runs until shut down. A fatal storage error ends the process: nobody is acknowledged, recovery decides by checksum.
+    pub fn run(mut self, events: Receiver<Event>) {
+        self.start_all_sources();
+        loop {
+            let first = match events.recv_timeout(UPKEEP.saturating_sub(self.last_upkeep.elapsed()).max(Duration::from_millis(1))) {
+                Ok(e) => Some(e),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if let Some(e) = first {
+                self.handle(e);
+                // What has queued up meanwhile shares the tick; bounded so that answers are not held back for ever.
+                for _ in 0..1_000 {
+                    match events.try_recv() {
+                        Ok(e) => self.handle(e),
+                        Err(_) => break,
+                    }
+                }
+            }
+            self.commit_pending();
+            if self.last_upkeep.elapsed() >= UPKEEP {
+                self.upkeep();
+            }
+            if let Some(done) = self.stopping.take() {
+                self.sources.stop_all();
+                self.cluster.send(Command::Shutdown);
+                drop(self.store);
+                let _ = done.send(());
+                return;
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Request(r) => self.request(r),
+            Event::Source { instance, event, done } => {
+                self.source_event(instance, event);
+                let _ = done.send(());
+            }
+            Event::Frontier { index, upper, records, bytes } => {
+                if let Some(s) = self.indexes.get_mut(&index) {
+                    s.upper = s.upper.max(upper);
+                    s.records = records;
+                    s.bytes = bytes;
+                    if s.hydrated.is_none() && s.upper > s.as_of {
+                        s.hydrated = Some(s.created.elapsed());
+                    }
+                }
+            }
+            Event::WorkerDied { worker, message } => fatal(&format!("dataflow worker {worker} stopped: {message}")),
+        }
+    }
+
+    fn request(&mut self, request: Request) {
+        match request {
+            Request::Read(r, answer) => self.start_read(r, answer),
+            Request::Subscribe(r, answer) => {
+                let result = self.start_subscribe(r);
+                let _ = answer.send(result);
+            }
+            Request::EndRead(token) => self.end_read(token),
+            Request::Hold(at, answer) => {
+                let result = self.take_hold(at);
+                let _ = answer.send(result);
+            }
+            Request::ReleaseHold(at) => self.release_hold(at),
+            Request::Write(w, answer) => self.pending.writes.push((w, answer)),
+            Request::CheckKeys(table, deltas, answer) => {
+                let _ = answer.send(self.keys.check(&self.catalog(), table, &deltas));
+            }
+            Request::Ddl(ops, answer) => {
+                // Writes that came before the statement belong before it.
+                self.commit_pending();
+                let result = self.ddl(ops);
+                let _ = answer.send(result);
+            }
+            Request::Introspect(answer) => {
+                let _ = answer.send(self.introspect());
+            }
+            Request::Shutdown(done) => self.stopping = Some(done),
+        }
+    }
+
+    /// A time that no tick has had, for the next one.
+    fn next_time(&self) -> Timestamp {
+        self.clock.now_ms().max(self.closed + 1)
+    }
+
+    /// Moves closed time on without data: for temporal filters, and so that progress is seen on an idle system.
+    fn advance_time(&mut self) {
+        let now = self.clock.now_ms();
+        if now <= self.closed {
+            return;
+        }
+        if now >= self.lease {
+            if let Err(e) = self.append(storage::Tick { t: now, lease: now + LEASE_MS, ..Default::default() }) {
+                tracing::warn!("time does not advance: {e}");
+                return;
+            }
+        }
+        self.store.close_through(now);
+        self.closed = now;
+        self.cluster.send(Command::Tick { t: now, shards: Arc::new(Vec::new()) });
+    }
+
+    fn upkeep(&mut self) {
+        self.last_upkeep = Instant::now();
+        if self.reads.wants_time() || self.planner.any_temporal() {
+            self.advance_time();
+        }
+        let hold = self.holds.keys().next().copied().unwrap_or(Timestamp::MAX);
+        let since = hold.min(self.closed.saturating_sub(RETAIN_MS));
+        for (index, state) in &mut self.indexes {
+            if since > state.since {
+                state.since = since;
+                self.cluster.send(Command::AllowCompaction { index: *index, since });
+            }
+        }
+        for item in self.catalog().items() {
+            if item.has_shard() {
+                self.store.allow_compaction(item.id, since);
+            }
+        }
+        self.end_idle_reads();
+    }
+
+    fn take_hold(&mut self, at: Option<Timestamp>) -> Result<Timestamp, SqlError> {
+        let at = at.unwrap_or(self.closed);
+        *self.holds.entry(at).or_insert(0) += 1;
+        Ok(at)
+    }
+
+    fn release_hold(&mut self, at: Timestamp) {
+        if let Some(n) = self.holds.get_mut(&at) {
+            *n -= 1;
+            if *n == 0 {
+                self.holds.remove(&at);
+            }
+        }
+    }
+
+    fn introspect(&self) -> request::Introspection {
+        request::Introspection {
+            closed: self.closed,
+            indexes: self
+                .indexes
+                .iter()
+                .map(|(id, s)| request::IndexInfo {
+                    id: *id,
+                    on: s.on,
+                    since: s.since,
+                    upper: s.upper,
+                    records: s.records,
+                    bytes: s.bytes,
+                    hydrated_ms: s.hydrated.map(|d| d.as_millis() as u64),
+                })
+                .collect(),
+            sources: self.sources.info(),
+        }
+    }
+}
+
+/// Ends the process: durable state is right, memory may not be.
+pub(crate) fn fatal(message: &str) -> ! {
+    tracing::error!("fatal: {message}");
+    eprintln!("riverdelta: fatal: {message}");
+    std::process::exit(70);
+}

@@ -1,0 +1,292 @@
+//! Read times, peeks, subscribes.
+//!
+//! A relation fed by a source is readable from the tick of its snapshot; reads that come earlier wait here.
+
+use super::request::{Answer, ReadAt, ReadRequest, ReadStarted, SubscribeRequest, SubscribeStarted};
+use super::Coordinator;
+use crate::catalog::{Catalog, ItemKind};
+use dataflow::protocol::DataflowCtx;
+use dataflow::{Command, PeekRequest, SnapshotReader};
+use plan::{DataflowDesc, Export, Import, PeekPlan};
+use repr::error::state;
+use repr::{Deltas, GlobalId, SqlError, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Default)]
+pub struct Reads {
+    /// Reads that wait for a source's snapshot.
+    waiting: Vec<(ReadRequest, Answer<ReadStarted>)>,
+    /// Running reads by token: is it a dataflow, is it a subscription, and the relations read.
+    running: BTreeMap<GlobalId, Running>,
+    next_token: u64,
+}
+
+struct Running {
+    kind: Kind,
+    relations: Vec<GlobalId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Peek,
+    Dataflow,
+    Subscribe,
+}
+
+/// Ids of one-off dataflows lie above all catalog ids.
+const TOKEN_BASE: u64 = 1 << 48;
+
+impl Reads {
+    fn token(&mut self) -> GlobalId {
+        self.next_token += 1;
+        GlobalId(TOKEN_BASE + self.next_token)
+    }
+    /// Whether someone watches time go by.
+    pub fn wants_time(&self) -> bool {
+        self.running.values().any(|r| r.kind == Kind::Subscribe)
+    }
+}
+
+/// A storage snapshot as the workers read it.
+struct ShardSnapshot(storage::Snapshot);
+
+impl SnapshotReader for ShardSnapshot {
+    fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
+        self.0.read(part, parts)
+    }
+}
+
+impl Coordinator {
+    pub(super) fn start_read(&mut self, request: ReadRequest, answer: Answer<ReadStarted>) {
+        if answer.is_closed() {
+            return;
+        }
+        match self.is_ready(&request.relations) {
+            Ok(true) => {
+                let result = self.start_ready_read(&request);
+                if let Err(Ok(started)) = answer.send(result) {
+                    self.end_read(started.id);
+                }
+            }
+            Ok(false) => self.reads.waiting.push((request, answer)),
+            Err(e) => drop(answer.send(Err(e))),
+        }
+    }
+
+    /// Whether every source below these relations has its snapshot. Errors: 42P01 if a relation is gone.
+    fn is_ready(&self, relations: &[GlobalId]) -> Result<bool, SqlError> {
+        let catalog = self.catalog();
+        for id in relations {
+            if catalog.item(*id).is_none() {
+                return Err(SqlError::new(state::UNDEFINED_TABLE, "a relation that the statement reads was dropped meanwhile"));
+            }
+        }
+        let mut ready = true;
+        for shard in catalog.input_shards(relations.iter().copied()) {
+            ready &= self.shard_is_ready(&catalog, shard)?;
+        }
+        Ok(ready)
+    }
+
+    /// Errors: 55000 if its source has failed before its snapshot.
+    fn shard_is_ready(&self, catalog: &Catalog, shard: GlobalId) -> Result<bool, SqlError> {
+        let Some(item) = catalog.item(shard) else { return Ok(true) };
+        let source = match &item.kind {
+            ItemKind::SourceTable { source, .. } => *source,
+            ItemKind::Source(_) => shard,
+            _ => return Ok(true),
+        };
+        if self.sources.snapshot_done(source, shard) {
+            return Ok(true);
+        }
+        match self.sources.failure(source) {
+            Some(why) => {
+                Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("source of \"{}\" failed before its snapshot was complete", item.name))
+                    .with_detail(why))
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Starts the reads whose sources have become readable.
+    pub(super) fn wake_reads(&mut self) {
+        if self.reads.waiting.is_empty() {
+            return;
+        }
+        for (request, answer) in std::mem::take(&mut self.reads.waiting) {
+            self.start_read(request, answer);
+        }
+    }
+
+    fn read_time(&mut self, at: ReadAt, oldest: Timestamp) -> Result<Timestamp, SqlError> {
+        match at {
+            ReadAt::Latest => {
+                if self.planner.any_temporal() {
+                    self.advance_time();
+                }
+                Ok(self.closed)
+            }
+            ReadAt::AsOf(t) if t < oldest => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("timestamp {t} is not readable any more"))
+                .with_detail(format!("times from {oldest} to {} can be read", self.closed))),
+            ReadAt::AsOf(t) => Ok(t),
+            ReadAt::AtLeast(t) => Ok(t.max(oldest)),
+        }
+    }
+
+    /// The first time at which everything that `imports` name is readable.
+    fn oldest(&self, imports: &[Import]) -> Timestamp {
+        imports
+            .iter()
+            .map(|i| match i {
+                Import::Shard { id, .. } => self.store.since(*id).unwrap_or(0),
+                Import::Arrangement { index, .. } => self.indexes.get(index).map_or(0, |s| s.since),
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn start_ready_read(&mut self, request: &ReadRequest) -> Result<ReadStarted, SqlError> {
+        let id = self.reads.token();
+        let at;
+        let kind;
+        let rows;
+        match &request.plan {
+            PeekPlan::Constant { .. } => return Err(SqlError::internal("a constant needs no read")),
+            PeekPlan::Arrangement { index, keys, mfp, types, .. } => {
+                let since = self.indexes.get(index).map(|s| s.since).ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, "an index was dropped meanwhile"))?;
+                at = self.read_time(request.at, since)?;
+                rows = self.router.add_peek(id);
+                kind = Kind::Peek;
+                self.cluster.send(Command::Peek(Arc::new(PeekRequest {
+                    id,
+                    index: *index,
+                    at,
+                    keys: keys.clone(),
+                    mfp: mfp.clone(),
+                    types: types.clone(),
+                    limit: request.limit,
+                    ctx: Arc::new(DataflowCtx((*request.ctx).clone())),
+                })));
+            }
+            PeekPlan::Dataflow(lir) => {
+                let (lir, imports) = (lir.clone(), request.imports.clone());
+                self.check_imports(&imports)?;
+                at = self.read_time(request.at, self.oldest(&imports))?;
+                rows = self.router.add_peek(id);
+                kind = Kind::Dataflow;
+                let desc = DataflowDesc {
+                    name: format!("peek {id}"),
+                    as_of: at,
+                    until: Some(at + 1),
+                    imports,
+                    builds: vec![(id, lir)],
+                    exports: vec![Export::PeekOnce { id, on: id }],
+                    ctx: request.ctx.clone(),
+                    quarantine: vec![],
+                };
+                if let Err(e) = self.create_dataflow(id, desc) {
+                    self.router.remove(id);
+                    return Err(e);
+                }
+            }
+        }
+        self.reads.running.insert(id, Running { kind, relations: request.relations.clone() });
+        Ok(ReadStarted { id, at, rows })
+    }
+
+    /// Errors: 55000 if an arrangement that the plan imports was dropped since.
+    fn check_imports(&self, imports: &[Import]) -> Result<(), SqlError> {
+        for import in imports {
+            if let Import::Arrangement { index, .. } = import {
+                if !self.indexes.contains_key(index) {
+                    return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "an index was dropped meanwhile").with_hint("run the statement again"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Arrangements of a relation that are complete enough to be imported: (index, key).
+    pub(super) fn indexes_on(&self, on: GlobalId) -> Vec<(GlobalId, Vec<expr::Scalar>)> {
+        self.indexes.iter().filter(|(_, s)| s.on == on).map(|(id, s)| (*id, s.key.clone())).collect()
+    }
+
+    /// Sends a dataflow to the workers with the snapshots of the shards it imports.
+    pub(super) fn create_dataflow(&mut self, id: GlobalId, desc: DataflowDesc) -> Result<(), SqlError> {
+        let mut shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)> = Vec::new();
+        for import in &desc.imports {
+            if let Import::Shard { id, .. } = import {
+                let snapshot = self.store.snapshot(*id, desc.as_of)?;
+                shards.push((*id, Arc::new(ShardSnapshot(snapshot))));
+            }
+        }
+        self.cluster.send(Command::CreateDataflow { id, desc: Arc::new(desc), shards });
+        Ok(())
+    }
+
+    pub(super) fn start_subscribe(&mut self, request: SubscribeRequest) -> Result<SubscribeStarted, SqlError> {
+        if !self.is_ready(&request.relations)? {
+            return Err(SqlError::new(state::CANNOT_CONNECT_NOW, "a source that the subscription reads has no complete snapshot yet")
+                .with_hint("try again when SHOW SOURCES says running"));
+        }
+        let id = self.reads.token();
+        let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&request.mir, &request.ctx, &|id| self.indexes_on(id))?;
+        let as_of = self.read_time(request.at, self.oldest(&imports))?;
+        let desc = DataflowDesc {
+            name: format!("subscribe {id}"),
+            as_of,
+            until: request.up_to,
+            imports,
+            builds: vec![(id, lir)],
+            exports: vec![Export::Subscribe { id, on: id, with_snapshot: request.with_snapshot, up_to: request.up_to }],
+            ctx: request.ctx.clone(),
+            quarantine: vec![],
+        };
+        let updates = self.router.add_subscriber(id);
+        if let Err(e) = self.create_dataflow(id, desc) {
+            self.router.remove(id);
+            return Err(e);
+        }
+        self.reads.running.insert(id, Running { kind: Kind::Subscribe, relations: request.relations });
+        Ok(SubscribeStarted { id, as_of, updates })
+    }
+
+    /// The session has its rows, or wants no more.
+    pub(super) fn end_read(&mut self, id: GlobalId) {
+        self.router.remove(id);
+        match self.reads.running.remove(&id).map(|r| r.kind) {
+            Some(Kind::Peek) => self.cluster.send(Command::CancelPeek { id }),
+            Some(Kind::Dataflow | Kind::Subscribe) => self.cluster.send(Command::DropDataflow { id }),
+            None => {}
+        }
+    }
+
+    /// Objects go: subscriptions and reads of them end with a clear error.
+    pub(super) fn end_reads_of(&mut self, dropped: &[GlobalId], catalog: &Catalog) {
+        let touched: Vec<(GlobalId, String)> = self
+            .reads
+            .running
+            .iter()
+            .filter_map(|(token, r)| {
+                let gone = r.relations.iter().find(|id| dropped.contains(id))?;
+                Some((*token, catalog.item(*gone).map_or_else(|| gone.to_string(), |i| format!("{} \"{}\"", i.noun(), i.name))))
+            })
+            .collect();
+        for (token, name) in touched {
+            let e = SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("{name} was dropped"));
+            self.router.end_subscriber(token, e.clone());
+            self.router.end_peek(token, e);
+            self.end_read(token);
+        }
+    }
+
+    /// Ends what belonged to sessions that vanished.
+    pub(super) fn end_idle_reads(&mut self) {
+        let gone: Vec<GlobalId> = self.reads.running.keys().copied().filter(|id| self.router.is_abandoned(*id)).collect();
+        for id in gone {
+            self.end_read(id);
+        }
+        self.reads.waiting.retain(|(_, answer)| !answer.is_closed());
+    }
+}

@@ -1,0 +1,153 @@
+//! Requests and answers between sessions and the coordinator.
+
+use crate::catalog::Item;
+use crate::coordinator::router::{PeekReceiver, SubscribeReceiver};
+use crate::session::read_set::ReadSet;
+use plan::{Mir, PeekPlan};
+use repr::{Deltas, Diff, GlobalId, SqlError, Timestamp, Value};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+pub type Answer<T> = oneshot::Sender<Result<T, SqlError>>;
+
+/// What the coordinator's thread is woken by.
+pub enum Event {
+    Request(Request),
+    /// `done` is dropped when the event was taken in.
+    Source {
+        instance: u64,
+        event: ingest::SourceEvent,
+        done: crossbeam_channel::Sender<()>,
+    },
+    Frontier {
+        index: GlobalId,
+        upper: Timestamp,
+        records: u64,
+        bytes: u64,
+    },
+    WorkerDied {
+        worker: usize,
+        message: String,
+    },
+}
+
+pub enum Request {
+    Read(ReadRequest, Answer<ReadStarted>),
+    Subscribe(SubscribeRequest, Answer<SubscribeStarted>),
+    EndRead(GlobalId),
+    /// Keeps everything readable at a time (`None`: now) until released. Answers the time.
+    Hold(Option<Timestamp>, Answer<Timestamp>),
+    ReleaseHold(Timestamp),
+    Write(WriteTxn, Answer<Timestamp>),
+    /// Whether these changes alone would break the table's keys.
+    CheckKeys(GlobalId, Deltas, Answer<()>),
+    Ddl(Vec<Op>, Answer<()>),
+    Introspect(oneshot::Sender<Introspection>),
+    Shutdown(oneshot::Sender<()>),
+}
+
+/// A one-off query that needs the workers.
+pub struct ReadRequest {
+    pub plan: PeekPlan,
+    /// What a dataflow of it imports.
+    pub imports: Vec<plan::Import>,
+    /// Relations that are read, for existence and readiness.
+    pub relations: Vec<GlobalId>,
+    pub at: ReadAt,
+    pub ctx: Arc<expr::EvalCtx>,
+    pub limit: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAt {
+    /// The latest closed time, which covers all that was acknowledged.
+    Latest,
+    /// Exactly this time.
+    AsOf(Timestamp),
+    /// This time or, where that is no longer readable, the first that is.
+    AtLeast(Timestamp),
+}
+
+pub struct ReadStarted {
+    pub id: GlobalId,
+    pub at: Timestamp,
+    pub rows: PeekReceiver,
+}
+
+pub struct SubscribeRequest {
+    pub mir: Mir,
+    pub relations: Vec<GlobalId>,
+    pub at: ReadAt,
+    pub up_to: Option<Timestamp>,
+    pub with_snapshot: bool,
+    pub ctx: Arc<expr::EvalCtx>,
+}
+
+pub struct SubscribeStarted {
+    pub id: GlobalId,
+    pub as_of: Timestamp,
+    pub updates: SubscribeReceiver,
+}
+
+/// A transaction's changes to tables, to be committed in one tick.
+pub struct WriteTxn {
+    pub writes: Vec<(GlobalId, Deltas)>,
+    /// What was read, at `read_at`: a change to it since is a conflict.
+    pub read_set: ReadSet,
+    pub read_at: Option<Timestamp>,
+}
+
+/// One catalog change; several are applied in one tick.
+pub enum Op {
+    CreateSchema {
+        name: String,
+        oid: u32,
+    },
+    DropSchema {
+        name: String,
+    },
+    /// `plan` for what is maintained: the optimized plan.
+    Create {
+        item: Box<Item>,
+        plan: Option<Arc<Mir>>,
+    },
+    /// Drops these, in this order.
+    Drop {
+        ids: Vec<GlobalId>,
+    },
+    /// Replaces an entry by one with the same id (rename, comment, view text).
+    Update {
+        item: Box<Item>,
+    },
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Introspection {
+    pub closed: Timestamp,
+    pub indexes: Vec<IndexInfo>,
+    pub sources: Vec<SourceInfo>,
+}
+
+#[derive(Clone, Debug)]
+pub struct IndexInfo {
+    pub id: GlobalId,
+    pub on: GlobalId,
+    pub since: Timestamp,
+    pub upper: Timestamp,
+    pub records: u64,
+    pub bytes: u64,
+    pub hydrated_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SourceInfo {
+    pub id: GlobalId,
+    pub status: String,
+    pub detail: Option<String>,
+    pub position: Option<String>,
+    pub rows: u64,
+    pub statistics: Vec<(String, Value)>,
+}
+
+/// A row of a result with its multiplicity.
+pub type CountedRow = (Vec<Value>, Diff);

@@ -1,0 +1,598 @@
+//! COPY in and out: text, CSV and binary as Postgres writes them.
+
+use super::query::Row;
+use super::write::{default_value, Changes};
+use super::{Response, Session};
+use crate::client::{ByteStream, RowStream};
+use repr::error::state;
+use repr::text::{from_text, to_text};
+use repr::{binary, ColType, GlobalId, SqlError, TextStyle, Value};
+use sql::plan::{CopyFormat, CopyFromPlan, CopySource, CopyToPlan};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+const BINARY_SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
+
+impl Session {
+    pub(super) async fn copy_to(&mut self, p: CopyToPlan) -> Result<Response, SqlError> {
+        if p.file.is_some() {
+            return Err(SqlError::unsupported("COPY TO a file on the server", "write COPY ... TO STDOUT (psql: \\copy)"));
+        }
+        let (desc, rows) = match p.source {
+            CopySource::Select(s) => (s.desc.clone(), self.start_select(*s).await?.into_stream()),
+            CopySource::Subscribe(s) => (s.result.clone(), self.start_subscribe(*s).await?),
+        };
+        let style = self.statement_ctx().1.text_style();
+        let count = Arc::new(AtomicU64::new(0));
+        let (tx, receiver) = mpsc::channel(4);
+        let (columns, is_binary) = (desc.arity(), p.format == CopyFormat::Binary);
+        tokio::spawn(write_out(rows, desc.names, desc.types, p.format, style, count.clone(), tx));
+        Ok(Response::CopyOut { columns, binary: is_binary, data: ByteStream { receiver }, rows: count })
+    }
+
+    pub(super) async fn copy_from(&mut self, p: CopyFromPlan) -> Result<Response, SqlError> {
+        if p.file.is_some() {
+            return Err(SqlError::unsupported("COPY FROM a file on the server", "write COPY ... FROM STDIN (psql: \\copy), or create a FILE source"));
+        }
+        let style = self.statement_ctx().1.text_style();
+        let (columns, binary) = (p.columns.len(), p.format == CopyFormat::Binary);
+        let sink = CopySink { plan: p, style, buffer: Vec::new(), rows: Vec::new(), line: 0, begun: false, ended: false };
+        Ok(Response::CopyIn { columns, binary, sink })
+    }
+}
+
+/// Takes COPY ... FROM STDIN: decodes whole records as they come, writes them at the end.
+pub struct CopySink {
+    plan: CopyFromPlan,
+    style: TextStyle,
+    buffer: Vec<u8>,
+    rows: Vec<Row>,
+    line: usize,
+    /// The header (binary signature, CSV header line) is read.
+    begun: bool,
+    /// The end marker was seen: what follows is ignored.
+    ended: bool,
+}
+
+impl CopySink {
+    /// A CopyData message, cut anywhere.
+    pub async fn push(&mut self, data: &[u8]) -> Result<(), SqlError> {
+        self.buffer.extend_from_slice(data);
+        self.decode(false)
+    }
+
+    /// CopyDone. Returns the tag. Hand it back to the session it came from.
+    pub async fn finish(mut self, session: &mut Session) -> Result<String, SqlError> {
+        self.decode(true)?;
+        let table: GlobalId = self.plan.table;
+        let item = session.table(table)?;
+        let (_, ctx) = session.statement_ctx();
+        let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
+        for given in std::mem::take(&mut self.rows) {
+            let mut row: Row = Vec::with_capacity(item.desc.arity());
+            for c in 0..item.desc.arity() {
+                row.push(match self.plan.columns.iter().position(|x| *x == c) {
+                    Some(i) => given[i].clone(),
+                    None => default_value(self.plan.defaults.get(c).and_then(Option::as_ref), &ctx)?,
+                });
+            }
+            rows.push(row);
+        }
+        let result = async {
+            session.check_rows(&item, &rows, &self.plan.checks, &ctx)?;
+            let count = rows.len();
+            let changes: Changes = rows.into_iter().map(|r| (r, 1)).collect();
+            session.write(&item, changes).await?;
+            Ok(format!("COPY {count}"))
+        }
+        .await;
+        if result.is_err() {
+            session.fail();
+        }
+        result
+    }
+
+    /// CopyFail, or the client vanished.
+    pub fn abort(self, session: &mut Session, message: String) -> SqlError {
+        session.fail();
+        SqlError::new(state::QUERY_CANCELED, format!("COPY from stdin failed: {message}"))
+    }
+
+    /// Decodes the whole records in the buffer; with `last` all of it.
+    fn decode(&mut self, last: bool) -> Result<(), SqlError> {
+        if self.ended {
+            self.buffer.clear();
+            return Ok(());
+        }
+        match self.plan.format.clone() {
+            CopyFormat::Binary => self.decode_binary(last),
+            CopyFormat::Text { delimiter, null, header } => self.decode_text(delimiter, &null, header, last),
+            CopyFormat::Csv { delimiter, null, header, quote, escape, force_not_null, force_null, .. } => {
+                self.decode_csv(&Csv { delimiter, null, quote, escape, force_not_null, force_null }, header, last)
+            }
+        }
+    }
+
+    fn column(&self, i: usize) -> &ColType {
+        &self.plan.desc.types[self.plan.columns[i]]
+    }
+
+    fn value(&self, i: usize, field: Option<&str>) -> Result<Value, SqlError> {
+        let Some(text) = field else { return Ok(Value::Null) };
+        let ty = self.column(i);
+        from_text(text, &ty.ty, ty.typmod, &self.style).map_err(|e| self.context(e))
+    }
+
+    /// Says which line an error is in.
+    fn context(&self, mut e: SqlError) -> SqlError {
+        let place = format!("COPY line {}", self.line);
+        e.detail = Some(match e.detail {
+            Some(d) => format!("{d} ({place})"),
+            None => place,
+        });
+        e
+    }
+
+    fn bad(&self, message: String) -> SqlError {
+        self.context(SqlError::new(state::BAD_COPY_FILE_FORMAT, message))
+    }
+
+    fn push_fields(&mut self, fields: Vec<Option<String>>) -> Result<(), SqlError> {
+        let n = self.plan.columns.len();
+        if fields.len() < n {
+            let missing = &self.plan.desc.names[self.plan.columns[fields.len()]];
+            return Err(self.bad(format!("missing data for column \"{missing}\"")));
+        }
+        if fields.len() > n {
+            return Err(self.bad("extra data after last expected column".into()));
+        }
+        let row = fields.iter().enumerate().map(|(i, f)| self.value(i, f.as_deref())).collect::<Result<Row, _>>()?;
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn decode_text(&mut self, delimiter: u8, null: &str, header: bool, last: bool) -> Result<(), SqlError> {
+        let mut start = 0;
+        let buffer = std::mem::take(&mut self.buffer);
+        while start < buffer.len() && !self.ended {
+            let end = match line_end(&buffer[start..]) {
+                Some(n) => start + n,
+                None if last => buffer.len(),
+                None => break,
+            };
+            self.line += 1;
+            let mut line = &buffer[start..end];
+            start = end + 1;
+            if line.last() == Some(&b'\r') {
+                line = &line[..line.len() - 1];
+            }
+            if line == b"\\." {
+                self.ended = true;
+                break;
+            }
+            if header && !self.begun {
+                self.begun = true;
+                continue;
+            }
+            let text = std::str::from_utf8(line).map_err(|_| self.context(invalid_utf8()))?;
+            if self.plan.columns.is_empty() && text.is_empty() {
+                self.rows.push(vec![]);
+                continue;
+            }
+            let fields = split_text(text, delimiter).into_iter().map(|f| if f == null { None } else { Some(unescape(f)) }).collect();
+            self.push_fields(fields)?;
+        }
+        self.buffer = buffer[start.min(buffer.len())..].to_vec();
+        Ok(())
+    }
+
+    fn decode_csv(&mut self, csv: &Csv, header: bool, last: bool) -> Result<(), SqlError> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut start = 0;
+        while start < buffer.len() && !self.ended {
+            let Some((fields, used)) = csv.record(&buffer[start..], last).map_err(|m| self.bad(m))? else { break };
+            self.line += 1;
+            start += used;
+            if matches!(fields.as_slice(), [(f, false)] if f == "\\.") {
+                self.ended = true;
+                break;
+            }
+            if header && !self.begun {
+                self.begun = true;
+                continue;
+            }
+            let fields = fields
+                .into_iter()
+                .enumerate()
+                .map(|(i, (f, quoted))| {
+                    let column = self.plan.columns.get(i).copied().unwrap_or(usize::MAX);
+                    let is_null =
+                        if quoted { csv.force_null.contains(&column) && f == csv.null } else { f == csv.null && !csv.force_not_null.contains(&column) };
+                    if is_null {
+                        None
+                    } else {
+                        Some(f)
+                    }
+                })
+                .collect();
+            self.push_fields(fields)?;
+        }
+        self.buffer = buffer[start.min(buffer.len())..].to_vec();
+        Ok(())
+    }
+
+    fn decode_binary(&mut self, last: bool) -> Result<(), SqlError> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut at = 0;
+        if !self.begun {
+            let Some(header) = buffer.get(..19) else {
+                self.buffer = buffer;
+                return if last { Err(self.bad("COPY file signature not recognized".into())) } else { Ok(()) };
+            };
+            if &header[..11] != BINARY_SIGNATURE {
+                return Err(self.bad("COPY file signature not recognized".into()));
+            }
+            let extension = u32::from_be_bytes([header[15], header[16], header[17], header[18]]) as usize;
+            if buffer.len() < 19 + extension {
+                self.buffer = buffer;
+                return if last { Err(self.bad("invalid COPY file header (wrong length)".into())) } else { Ok(()) };
+            }
+            at = 19 + extension;
+            self.begun = true;
+        }
+        loop {
+            match self.binary_tuple(&buffer[at..])? {
+                Tuple::End => {
+                    self.ended = true;
+                    return Ok(());
+                }
+                Tuple::Row(row, used) => {
+                    self.rows.push(row);
+                    at += used;
+                }
+                Tuple::Partial => break,
+            }
+        }
+        if last && at < buffer.len() {
+            return Err(self.bad("unexpected EOF in COPY data".into()));
+        }
+        self.buffer = buffer[at..].to_vec();
+        Ok(())
+    }
+
+    fn binary_tuple(&mut self, b: &[u8]) -> Result<Tuple, SqlError> {
+        let Some(n) = b.get(..2) else { return Ok(Tuple::Partial) };
+        let n = i16::from_be_bytes([n[0], n[1]]);
+        if n == -1 {
+            return Ok(Tuple::End);
+        }
+        self.line += 1;
+        if usize::try_from(n).ok() != Some(self.plan.columns.len()) {
+            return Err(self.bad(format!("row field count is {n}, expected {}", self.plan.columns.len())));
+        }
+        let mut at = 2;
+        let mut row = Vec::with_capacity(self.plan.columns.len());
+        for i in 0..self.plan.columns.len() {
+            let Some(len) = b.get(at..at + 4) else {
+                self.line -= 1;
+                return Ok(Tuple::Partial);
+            };
+            let len = i32::from_be_bytes([len[0], len[1], len[2], len[3]]);
+            at += 4;
+            if len == -1 {
+                row.push(Value::Null);
+                continue;
+            }
+            let len = usize::try_from(len).map_err(|_| self.bad("invalid field size".into()))?;
+            let Some(field) = b.get(at..at + len) else {
+                self.line -= 1;
+                return Ok(Tuple::Partial);
+            };
+            row.push(binary::from_binary(field, &self.column(i).ty).map_err(|e| self.context(e))?);
+            at += len;
+        }
+        Ok(Tuple::Row(row, at))
+    }
+}
+
+enum Tuple {
+    Row(Row, usize),
+    End,
+    Partial,
+}
+
+fn invalid_utf8() -> SqlError {
+    SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"")
+}
+
+/// The position of the newline that ends a text line; one after a backslash belongs to the data.
+fn line_end(b: &[u8]) -> Option<usize> {
+    let mut i = 0;
+    while i < b.len() {
+        match b[i] {
+            b'\n' => return Some(i),
+            b'\\' => i += 2,
+            _ => i += 1,
+        }
+    }
+    None
+}
+
+/// Fields of a text line, escapes still in place.
+fn split_text(line: &str, delimiter: u8) -> Vec<&str> {
+    let b = line.as_bytes();
+    let (mut out, mut start, mut i) = (Vec::new(), 0, 0);
+    while i < b.len() {
+        if b[i] == b'\\' {
+            i += 2;
+        } else if b[i] == delimiter {
+            out.push(&line[start..i]);
+            i += 1;
+            start = i;
+        } else {
+            i += 1;
+        }
+    }
+    out.push(&line[start..]);
+    out
+}
+
+fn unescape(field: &str) -> String {
+    if !field.contains('\\') {
+        return field.to_string();
+    }
+    let mut out: Vec<u8> = Vec::with_capacity(field.len());
+    let b = field.as_bytes();
+    let mut i = 0;
+    let number = |from: usize, radix: u32, max: usize| {
+        let digits = b[from..].iter().take(max).take_while(|c| (**c as char).is_digit(radix)).count();
+        (u8::from_str_radix(&field[from..from + digits], radix).unwrap_or(0), digits)
+    };
+    while i < b.len() {
+        if b[i] != b'\\' || i + 1 >= b.len() {
+            out.push(b[i]);
+            i += 1;
+            continue;
+        }
+        let c = b[i + 1];
+        i += 2;
+        match c {
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'v' => out.push(11),
+            b'0'..=b'7' => {
+                let (value, digits) = number(i - 1, 8, 3);
+                out.push(value);
+                i += digits - 1;
+            }
+            b'x' if b.get(i).is_some_and(u8::is_ascii_hexdigit) => {
+                let (value, digits) = number(i, 16, 2);
+                out.push(value);
+                i += digits;
+            }
+            other => out.push(other),
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+struct Csv {
+    delimiter: u8,
+    null: String,
+    quote: u8,
+    escape: u8,
+    force_not_null: Vec<usize>,
+    force_null: Vec<usize>,
+}
+
+/// Fields, each with whether it was quoted.
+type CsvRecord = Vec<(String, bool)>;
+
+impl Csv {
+    /// The first record and the bytes it takes; `None` if it is not whole.
+    fn record(&self, b: &[u8], last: bool) -> Result<Option<(CsvRecord, usize)>, String> {
+        let mut fields = Vec::new();
+        let (mut field, mut quoted, mut inside) = (Vec::new(), false, false);
+        let mut i = 0;
+        let text = |f: Vec<u8>| String::from_utf8(f).map_err(|_| "invalid byte sequence for encoding \"UTF8\"".to_string());
+        while i < b.len() {
+            let c = b[i];
+            if inside {
+                if c == self.escape && b.get(i + 1).is_some_and(|n| *n == self.quote || (*n == self.escape && self.escape != self.quote)) {
+                    field.push(b[i + 1]);
+                    i += 2;
+                    continue;
+                }
+                if c == self.quote {
+                    // A doubled quote may be cut by the end of the buffer.
+                    if i + 1 == b.len() && !last {
+                        return Ok(None);
+                    }
+                    inside = false;
+                } else {
+                    field.push(c);
+                }
+            } else if c == self.quote {
+                inside = true;
+                quoted = true;
+            } else if c == self.delimiter {
+                fields.push((text(std::mem::take(&mut field))?, quoted));
+                quoted = false;
+            } else if c == b'\n' {
+                if field.last() == Some(&b'\r') && !quoted {
+                    field.pop();
+                }
+                fields.push((text(field)?, quoted));
+                return Ok(Some((fields, i + 1)));
+            } else if !(c == b'\r' && b.get(i + 1) == Some(&b'\n')) {
+                field.push(c);
+            }
+            i += 1;
+        }
+        if !last {
+            return Ok(None);
+        }
+        if inside {
+            return Err("unterminated CSV quoted field".into());
+        }
+        fields.push((text(field)?, quoted));
+        Ok(Some((fields, b.len())))
+    }
+
+    fn write(&self, out: &mut Vec<u8>, value: Option<&str>, force: bool) {
+        let Some(v) = value else {
+            out.extend_from_slice(self.null.as_bytes());
+            return;
+        };
+        let special = |c: u8| c == self.delimiter || c == self.quote || c == b'\n' || c == b'\r';
+        if force || v == self.null || v == "\\." || v.bytes().any(special) || v.starts_with(' ') && self.delimiter == b' ' {
+            out.push(self.quote);
+            for c in v.bytes() {
+                if c == self.quote || c == self.escape {
+                    out.push(self.escape);
+                }
+                out.push(c);
+            }
+            out.push(self.quote);
+        } else {
+            out.extend_from_slice(v.as_bytes());
+        }
+    }
+}
+
+fn write_text(out: &mut Vec<u8>, value: Option<&str>, delimiter: u8, null: &str) {
+    let Some(v) = value else {
+        out.extend_from_slice(null.as_bytes());
+        return;
+    };
+    for c in v.bytes() {
+        match c {
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            8 => out.extend_from_slice(b"\\b"),
+            12 => out.extend_from_slice(b"\\f"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            11 => out.extend_from_slice(b"\\v"),
+            c if c == delimiter => out.extend_from_slice(&[b'\\', c]),
+            c => out.push(c),
+        }
+    }
+}
+
+async fn write_out(
+    mut rows: RowStream,
+    names: Vec<String>,
+    types: Vec<ColType>,
+    format: CopyFormat,
+    style: TextStyle,
+    count: Arc<AtomicU64>,
+    tx: mpsc::Sender<Result<Vec<u8>, SqlError>>,
+) {
+    let mut out = Vec::new();
+    let header = matches!(&format, CopyFormat::Text { header: true, .. } | CopyFormat::Csv { header: true, .. });
+    if format == CopyFormat::Binary {
+        out.extend_from_slice(BINARY_SIGNATURE);
+        out.extend_from_slice(&[0; 8]);
+    } else if header {
+        let row: Vec<Value> = names.iter().map(|n| Value::text(n.clone())).collect();
+        let text_types: Vec<ColType> = names.iter().map(|_| repr::SqlType::Text.not_null()).collect();
+        write_row(&mut out, &row, &text_types, &format, &style);
+    }
+    loop {
+        let part = tokio::select! {
+            p = rows.next() => p,
+            () = tx.closed() => return,
+        };
+        match part {
+            Some(Ok(part)) => {
+                for row in &part {
+                    write_row(&mut out, row, &types, &format, &style);
+                }
+                count.fetch_add(part.len() as u64, Ordering::Relaxed);
+                if tx.send(Ok(std::mem::take(&mut out))).await.is_err() {
+                    return;
+                }
+            }
+            Some(Err(e)) => {
+                let _ = tx.send(Err(e)).await;
+                return;
+            }
+            None => break,
+        }
+    }
+    if format == CopyFormat::Binary {
+        out.extend_from_slice(&(-1_i16).to_be_bytes());
+    }
+    if !out.is_empty() {
+        let _ = tx.send(Ok(out)).await;
+    }
+}
+
+fn write_row(out: &mut Vec<u8>, row: &[Value], types: &[ColType], format: &CopyFormat, style: &TextStyle) {
+    let text = |v: &Value, t: &ColType| if v.is_null() { None } else { Some(to_text(v, &t.ty, style)) };
+    match format {
+        CopyFormat::Binary => {
+            out.extend_from_slice(&i16::try_from(row.len()).unwrap_or(i16::MAX).to_be_bytes());
+            for (v, t) in row.iter().zip(types) {
+                if v.is_null() {
+                    out.extend_from_slice(&(-1_i32).to_be_bytes());
+                } else {
+                    let bytes = binary::to_binary(v, &t.ty);
+                    out.extend_from_slice(&i32::try_from(bytes.len()).unwrap_or(i32::MAX).to_be_bytes());
+                    out.extend_from_slice(&bytes);
+                }
+            }
+        }
+        CopyFormat::Text { delimiter, null, .. } => {
+            for (i, (v, t)) in row.iter().zip(types).enumerate() {
+                if i > 0 {
+                    out.push(*delimiter);
+                }
+                write_text(out, text(v, t).as_deref(), *delimiter, null);
+            }
+            out.push(b'\n');
+        }
+        CopyFormat::Csv { delimiter, null, quote, escape, force_quote, .. } => {
+            let csv = Csv { delimiter: *delimiter, null: null.clone(), quote: *quote, escape: *escape, force_not_null: vec![], force_null: vec![] };
+            for (i, (v, t)) in row.iter().zip(types).enumerate() {
+                if i > 0 {
+                    out.push(*delimiter);
+                }
+                csv.write(out, text(v, t).as_deref(), force_quote.contains(&i));
+            }
+            out.push(b'\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_records_may_be_cut_anywhere() {
+        let csv = Csv { delimiter: b',', null: String::new(), quote: b'"', escape: b'"', force_not_null: vec![], force_null: vec![] };
+        let all = b"a,\"b\"\"\nc\",\nd\r\n";
+        assert!(csv.record(&all[..6], false).unwrap().is_none(), "a doubled quote is cut");
+        let (first, used) = csv.record(all, false).unwrap().unwrap();
+        assert_eq!(first, vec![("a".into(), false), ("b\"\nc".into(), true), (String::new(), false)]);
+        let (second, _) = csv.record(&all[used..], false).unwrap().unwrap();
+        assert_eq!(second, vec![("d".into(), false)]);
+        assert!(csv.record(b"\"open", true).is_err());
+    }
+
+    #[test]
+    fn text_escapes_go_both_ways() {
+        let mut out = Vec::new();
+        write_text(&mut out, Some("a\tb\\c\nd"), b'\t', "\\N");
+        let line = String::from_utf8(out).unwrap();
+        assert_eq!(line, "a\\tb\\\\c\\nd");
+        assert_eq!(unescape(&line), "a\tb\\c\nd");
+        assert_eq!(unescape("\\101\\x42\\q"), "ABq");
+    }
+}

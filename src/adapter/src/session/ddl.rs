@@ -1,0 +1,547 @@
+//! CREATE, DROP, ALTER, COMMENT: from plans to catalog changes.
+
+use super::{Response, Session};
+use crate::catalog::{Catalog, Constraint, Item, ItemKind, Namespace, Table, ITEM_VERSION};
+use crate::coordinator::request::{Op, Request};
+use crate::planner::{qualified, quote};
+use repr::error::state;
+use repr::{GlobalId, RelDesc, SqlError, SqlType};
+use sql::ast::ObjectKind;
+use sql::catalog::{FullName, ObjectRef};
+use sql::plan::{CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, Plan, TypePlan};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl Session {
+    pub(super) async fn ddl(&mut self, plan: Plan) -> Result<Response, SqlError> {
+        match plan {
+            Plan::CreateSchema { name, if_not_exists } => self.create_schema(name, if_not_exists).await,
+            Plan::CreateTable(p) => self.create_table(*p).await,
+            Plan::CreateTableAs(p) => self.create_table_as(*p).await,
+            Plan::CreateView(p) => self.create_view(*p, false).await,
+            Plan::CreateMaterializedView(p) => self.create_view(*p, true).await,
+            Plan::CreateIndex(p) => self.create_index(*p).await,
+            Plan::CreateType { name, body } => self.create_type(name, body).await,
+            Plan::CreateSecret { name, if_not_exists, value } => self.create_secret(name, if_not_exists, value).await,
+            Plan::CreateConnection(p) => self.create_connection(*p).await,
+            Plan::CreateSource(p) => self.create_source(*p).await,
+            Plan::CreateTableFromSource(p) => self.create_table_from_source(*p).await,
+            Plan::ValidateConnection(c) => self.validate_connection(&c).await,
+            Plan::Drop(p) => self.drop_objects(*p).await,
+            Plan::AlterRename { object, to, kind } => self.rename(kind, &object, to).await,
+            Plan::AlterRenameColumn { relation, column, to } => self.rename_column(relation, column, to).await,
+            Plan::AlterSetSchema { object, schema, .. } => self.set_schema(&object, schema).await,
+            Plan::AlterSecret { secret, value } => self.alter_secret(&secret, value).await,
+            Plan::AlterOwner { .. } => Ok(Response::Tag("ALTER".into())),
+            Plan::Comment { object, column, text, .. } => self.comment(&object, column, text).await,
+            Plan::CreateDatabase { .. } => Err(SqlError::unsupported("CREATE DATABASE", "there is one database; use schemas")),
+            Plan::CreateSink(_) => Err(SqlError::unsupported("CREATE SINK", "read changes with SUBSCRIBE")),
+            Plan::CreateSubscription { .. } | Plan::Acknowledge { .. } => {
+                Err(SqlError::unsupported("durable subscriptions", "SUBSCRIBE ... AS OF the last progress continues where a reader stopped, for a minute"))
+            }
+            Plan::ReplayErrors { .. } => Err(SqlError::unsupported("REPLAY ERRORS", "the raw records are in the source's _errors relation")),
+            Plan::AlterRenameSchema { .. } => Err(SqlError::unsupported("ALTER SCHEMA ... RENAME", "create the schema under its new name")),
+            Plan::AlterOptions { .. } => Err(SqlError::unsupported("ALTER ... SET", "drop and create the object with the options wanted")),
+            other => Err(SqlError::internal(format!("no way to carry out {other:?}"))),
+        }
+    }
+
+    /// Hands changes to the coordinator; answers when they are durable.
+    pub(super) async fn apply(&mut self, ops: Vec<Op>) -> Result<(), SqlError> {
+        self.shared.ask(|answer| Request::Ddl(ops, answer)).await
+    }
+
+    /// An entry with what all have in common filled in.
+    pub(super) fn item(&self, id: GlobalId, name: &FullName, kind: ItemKind, desc: RelDesc, sql: String, deps: Vec<GlobalId>) -> Item {
+        Item {
+            version: ITEM_VERSION,
+            id,
+            schema: name.schema.clone(),
+            name: name.name.clone(),
+            kind,
+            desc,
+            sql,
+            deps,
+            captured: self.settings.capture(),
+            comments: vec![],
+        }
+    }
+
+    /// Whether the name is taken, with the notice of IF NOT EXISTS if it is and that was said.
+    pub(super) fn exists(&mut self, name: &FullName, namespace: Namespace, if_not_exists: bool) -> Result<bool, SqlError> {
+        let catalog = self.shared.catalog();
+        match catalog.check_free(&name.schema, namespace, &name.name) {
+            Ok(()) => Ok(false),
+            Err(e) if if_not_exists => {
+                let message = format!("{}, skipping", e.message);
+                self.notice("NOTICE", SqlError::new(e.code, message));
+                Ok(true)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    async fn create_schema(&mut self, name: String, if_not_exists: bool) -> Result<Response, SqlError> {
+        if self.shared.catalog().has_schema(&name) || crate::builtin::is_system_schema(&name) {
+            let message = format!("schema \"{name}\" already exists");
+            if !if_not_exists {
+                return Err(SqlError::new(state::DUPLICATE_SCHEMA, message));
+            }
+            self.notice("NOTICE", SqlError::new(state::DUPLICATE_SCHEMA, format!("{message}, skipping")));
+            return Ok(Response::Tag("CREATE SCHEMA".into()));
+        }
+        if name.starts_with("pg_") {
+            return Err(SqlError::new(state::RESERVED_NAME, format!("unacceptable schema name \"{name}\""))
+                .with_detail("The prefix \"pg_\" is reserved for system schemas."));
+        }
+        let oid = self.shared.allocate_id().0 as u32;
+        self.apply(vec![Op::CreateSchema { name, oid }]).await?;
+        Ok(Response::Tag("CREATE SCHEMA".into()))
+    }
+
+    async fn create_table(&mut self, mut p: CreateTablePlan) -> Result<Response, SqlError> {
+        let tag = Response::Tag("CREATE TABLE".into());
+        let mut ops = Vec::new();
+        if p.temporary {
+            p.name.schema = self.temp_schema(&mut ops);
+        }
+        if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
+            return Ok(tag);
+        }
+        let item = self.table_item(&p);
+        ops.push(Op::Create { item: Box::new(item), plan: None });
+        self.apply(ops).await?;
+        Ok(tag)
+    }
+
+    fn table_item(&self, p: &CreateTablePlan) -> Item {
+        let constraint = |c: &(String, Vec<usize>, bool)| Constraint { name: c.0.clone(), columns: c.1.clone() };
+        let table = Table {
+            defaults: p.defaults.iter().map(|d| d.as_ref().map(|d| d.0.clone())).collect(),
+            checks: p.checks.iter().map(|c| (c.0.clone(), c.1.clone())).collect(),
+            primary_key: p.unique.iter().find(|c| c.2).map(constraint),
+            unique: p.unique.iter().filter(|c| !c.2).map(constraint).collect(),
+            temporary: p.temporary,
+        };
+        let sql = table_sql(&p.name, &p.desc, &table);
+        let mut desc = p.desc.clone();
+        // A unique constraint lets NULLs repeat: only keys without NULLs identify rows.
+        desc.keys.retain(|k| k.iter().all(|c| !desc.types[*c].nullable));
+        let deps = user_types(&self.shared.catalog(), &desc);
+        self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps)
+    }
+
+    async fn create_table_as(&mut self, p: CreateTableAsPlan) -> Result<Response, SqlError> {
+        if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
+            return Ok(Response::Tag("CREATE TABLE AS".into()));
+        }
+        let rows = if p.with_data { self.collect(p.query).await? } else { vec![] };
+        let n = p.desc.arity();
+        let table = Table { defaults: vec![None; n], checks: vec![], primary_key: None, unique: vec![], temporary: false };
+        let mut desc = p.desc;
+        desc.keys.clear();
+        desc.types.iter_mut().for_each(|t| t.nullable = true);
+        let sql = table_sql(&p.name, &desc, &table);
+        let deps = user_types(&self.shared.catalog(), &desc);
+        let item = self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps);
+        self.apply(vec![Op::Create { item: Box::new(item.clone()), plan: None }]).await?;
+        let count = rows.len();
+        self.write(&item, rows.into_iter().map(|r| (r, 1)).collect()).await?;
+        Ok(Response::Tag(format!("SELECT {count}")))
+    }
+
+    async fn create_view(&mut self, mut p: CreateViewPlan, materialized: bool) -> Result<Response, SqlError> {
+        let tag = Response::Tag(if materialized { "CREATE MATERIALIZED VIEW" } else { "CREATE VIEW" }.into());
+        let catalog = self.shared.catalog();
+        let mut ops = Vec::new();
+        if p.temporary {
+            p.name.schema = self.temp_schema(&mut ops);
+        }
+        let old = catalog.find(&p.name.schema, Namespace::Relation, &p.name.name).cloned();
+        if let (Some(old), true) = (&old, p.or_replace) {
+            let fits = matches!((&old.kind, materialized), (ItemKind::View { .. }, false) | (ItemKind::MaterializedView { .. }, true));
+            if !fits {
+                return Err(SqlError::new(
+                    state::WRONG_OBJECT_TYPE,
+                    format!("\"{}\" is not a {}", p.name.name, if materialized { "materialized view" } else { "view" }),
+                ));
+            }
+            if let Some(d) = catalog.dependants(old.id).next() {
+                let e = SqlError::new(
+                    state::DEPENDENT_OBJECTS_STILL_EXIST,
+                    format!("cannot replace {} {} because other objects depend on it", old.noun(), old.name),
+                );
+                return Err(e.with_detail(format!("{} {} depends on it", d.noun(), d.name)).with_hint("Drop the dependent objects first."));
+            }
+            if !materialized {
+                check_replacement(&old.desc, &p.desc)?;
+            }
+            ops.push(Op::Drop { ids: catalog.drop_order(&[old.id], false)? });
+        } else if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
+            return Ok(tag);
+        }
+        let mut quarantine = false;
+        for (name, value) in &p.options {
+            match (name.as_str(), value.to_ascii_lowercase().as_str()) {
+                ("on error", "quarantine") => quarantine = true,
+                ("on error", "strict") => {}
+                _ => return Err(SqlError::unsupported(format!("the view option {name}"), "ON ERROR = 'strict' is the one there is")),
+            }
+        }
+        if quarantine {
+            return Err(SqlError::unsupported("ON ERROR = 'quarantine' for views", "filter out the rows that fail"));
+        }
+        let mut desc = p.desc;
+        let (kind, plan) = if materialized {
+            let (catalog, mut ctx) = self.statement_ctx();
+            ctx.now_micros = None;
+            ctx.statement_micros = None;
+            let (mir, notices) = tokio::task::block_in_place(|| self.shared.planner.maintained(&catalog, p.hir, &ctx))?;
+            for n in notices {
+                self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), n));
+            }
+            desc.keys = optimize::keys::unique_keys(&mir, &Default::default());
+            (ItemKind::MaterializedView { query: p.query_sql, quarantine }, Some(Arc::new(mir)))
+        } else {
+            (ItemKind::View { query: p.query_sql }, None)
+        };
+        let mut deps: BTreeSet<GlobalId> = p.depends_on.into_iter().filter(|id| !crate::builtin::is_builtin(*id)).collect();
+        deps.extend(user_types(&catalog, &desc));
+        let item = self.item(self.shared.allocate_id(), &p.name, kind, desc, p.create_sql, deps.into_iter().collect());
+        ops.push(Op::Create { item: Box::new(item), plan });
+        self.apply(ops).await?;
+        Ok(tag)
+    }
+
+    async fn create_index(&mut self, p: CreateIndexPlan) -> Result<Response, SqlError> {
+        let tag = Response::Tag("CREATE INDEX".into());
+        if p.unique {
+            return Err(SqlError::unsupported("CREATE UNIQUE INDEX", "declare the key in CREATE TABLE, or create the index without UNIQUE"));
+        }
+        let catalog = self.shared.catalog();
+        let schema = p.on_name.schema.clone();
+        let name = match p.name {
+            Some(n) => n,
+            None => {
+                let mut n = p.default_name.clone();
+                let mut i = 1;
+                while catalog.find(&schema, Namespace::Relation, &n).is_some() {
+                    n = format!("{}{i}", p.default_name);
+                    i += 1;
+                }
+                n
+            }
+        };
+        let name = FullName { database: p.on_name.database.clone(), schema, name };
+        if self.exists(&name, Namespace::Relation, p.if_not_exists)? {
+            return Ok(tag);
+        }
+        if crate::builtin::is_builtin(p.on) {
+            return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied: \"{}\" is a system catalog", p.on_name.name)));
+        }
+        if catalog.item(p.on).is_some_and(|i| matches!(i.kind, ItemKind::View { .. })) {
+            // A plain view is planned once for its index; what cannot be maintained is refused here.
+            let item = catalog.item(p.on).cloned().ok_or_else(|| SqlError::internal("the view is gone"))?;
+            self.shared.planner.view_mir(&catalog, &item)?;
+        }
+        let kind = ItemKind::Index { on: p.on, key: p.key_sql };
+        let item = self.item(self.shared.allocate_id(), &name, kind, RelDesc::default(), p.create_sql, vec![p.on]);
+        self.apply(vec![Op::Create { item: Box::new(item), plan: None }]).await?;
+        Ok(tag)
+    }
+
+    async fn create_type(&mut self, name: FullName, body: TypePlan) -> Result<Response, SqlError> {
+        self.exists(&name, Namespace::Type, false)?;
+        let id = self.shared.allocate_id();
+        let array_oid = self.shared.allocate_id().0 as u32;
+        let (ty, text) = match body {
+            TypePlan::Enum(labels) => {
+                let list = labels.iter().map(|l| format!("'{}'", l.replace('\'', "''"))).collect::<Vec<_>>().join(", ");
+                let e = repr::types::EnumType { oid: id.0 as u32, array_oid, name: name.name.clone(), labels };
+                (SqlType::Enum(Arc::new(e)), format!("AS ENUM ({list})"))
+            }
+            TypePlan::Composite(fields) => {
+                let list = fields.iter().map(|(n, t)| format!("{} {}", quote(n), type_name(&t.ty, t.typmod))).collect::<Vec<_>>().join(", ");
+                let r = repr::types::RecordType { oid: id.0 as u32, name: Some(name.name.clone()), fields };
+                (SqlType::Record(Arc::new(r)), format!("AS ({list})"))
+            }
+        };
+        let sql = format!("CREATE TYPE {} {text}", qualified(&name.schema, &name.name));
+        let item = self.item(id, &name, ItemKind::Type(ty), RelDesc::default(), sql, vec![]);
+        self.apply(vec![Op::Create { item: Box::new(item), plan: None }]).await?;
+        Ok(Response::Tag("CREATE TYPE".into()))
+    }
+
+    async fn drop_objects(&mut self, p: DropPlan) -> Result<Response, SqlError> {
+        for n in p.notices {
+            self.notice("NOTICE", n);
+        }
+        let catalog = self.shared.catalog();
+        let word = drop_word(p.kind);
+        let tag = Response::Tag(format!("DROP {word}"));
+        let mut ops = Vec::new();
+        let mut roots: Vec<GlobalId> = Vec::new();
+        for o in &p.objects {
+            let item = catalog.item(o.id).cloned().ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("\"{}\" does not exist", o.name.name)))?;
+            check_kind(p.kind, &item)?;
+            roots.push(o.id);
+        }
+        if p.kind == ObjectKind::Schema {
+            for name in &p.names {
+                if crate::builtin::is_system_schema(name) {
+                    let e =
+                        SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop schema {name} because it is required by the database system"));
+                    return Err(e);
+                }
+                let inside = catalog.items_in(name);
+                if let (Some(first), false) = (inside.first(), p.cascade) {
+                    let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop schema {name} because other objects depend on it"));
+                    let detail = inside.iter().map(|i| format!("{} {}.{} depends on schema {name}", i.noun(), i.schema, i.name)).collect::<Vec<_>>().join("\n");
+                    let _ = first;
+                    return Err(e.with_detail(detail).with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
+                }
+                roots.extend(inside.iter().map(|i| i.id));
+            }
+        }
+        if p.kind == ObjectKind::Database {
+            return Err(SqlError::unsupported("DROP DATABASE", "there is one database; remove its data directory"));
+        }
+        let order = catalog.drop_order(&roots, p.cascade)?;
+        self.cascade_notices(&catalog, &roots, &order);
+        if !order.is_empty() {
+            ops.push(Op::Drop { ids: order });
+        }
+        if p.kind == ObjectKind::Schema {
+            ops.extend(p.names.into_iter().map(|name| Op::DropSchema { name }));
+        }
+        if !ops.is_empty() {
+            self.apply(ops).await?;
+        }
+        Ok(tag)
+    }
+
+    fn cascade_notices(&mut self, catalog: &Catalog, roots: &[GlobalId], order: &[GlobalId]) {
+        let also: Vec<String> = order
+            .iter()
+            .filter(|id| !roots.contains(id))
+            .filter_map(|id| catalog.item(*id))
+            .filter(|i| !matches!(i.kind, ItemKind::Index { .. } | ItemKind::Errors { .. }))
+            .map(|i| format!("drop cascades to {} {}", i.noun(), i.name))
+            .collect();
+        match also.as_slice() {
+            [] => {}
+            [one] => self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), one.clone())),
+            many => {
+                let e = SqlError::new(repr::SqlState::new("00000"), format!("drop cascades to {} other objects", many.len()));
+                self.notice("NOTICE", e.with_detail(many.join("\n")));
+            }
+        }
+    }
+
+    fn existing(&self, object: &ObjectRef) -> Result<Item, SqlError> {
+        self.shared
+            .catalog()
+            .item(object.id)
+            .map(|i| (**i).clone())
+            .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("\"{}\" does not exist", object.name.name)))
+    }
+
+    async fn rename(&mut self, kind: ObjectKind, object: &ObjectRef, to: String) -> Result<Response, SqlError> {
+        let mut item = self.existing(object)?;
+        self.check_unreferenced(&item, "rename")?;
+        item.name = to;
+        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
+    }
+
+    async fn rename_column(&mut self, relation: GlobalId, column: usize, to: String) -> Result<Response, SqlError> {
+        let mut item = (*self.table(relation)?).clone();
+        self.check_unreferenced(&item, "rename a column of")?;
+        if item.desc.names.contains(&to) {
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{to}\" of relation \"{}\" already exists", item.name)));
+        }
+        item.desc.names[column] = to;
+        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        Ok(Response::Tag("ALTER TABLE".into()))
+    }
+
+    /// Texts of views name what they read: those names must go on meaning it.
+    fn check_unreferenced(&self, item: &Item, what: &str) -> Result<(), SqlError> {
+        match self.shared.catalog().dependants(item.id).next() {
+            None => Ok(()),
+            Some(d) => {
+                let e = SqlError::new(
+                    state::DEPENDENT_OBJECTS_STILL_EXIST,
+                    format!("cannot {what} {} {} because other objects depend on it", item.noun(), item.name),
+                );
+                Err(e
+                    .with_detail(format!("{} {} names it in its definition", d.noun(), d.name))
+                    .with_hint("Drop and create the dependent objects around the change."))
+            }
+        }
+    }
+
+    async fn set_schema(&mut self, object: &ObjectRef, schema: String) -> Result<Response, SqlError> {
+        let mut item = self.existing(object)?;
+        self.check_unreferenced(&item, "move")?;
+        item.schema = schema;
+        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        Ok(Response::Tag("ALTER TABLE".into()))
+    }
+
+    async fn alter_secret(&mut self, object: &ObjectRef, value: String) -> Result<Response, SqlError> {
+        let mut item = self.existing(object)?;
+        item.kind = ItemKind::Secret { value };
+        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        Ok(Response::Tag("ALTER SECRET".into()))
+    }
+
+    async fn comment(&mut self, object: &ObjectRef, column: Option<usize>, text: Option<String>) -> Result<Response, SqlError> {
+        let mut item = self.existing(object)?;
+        let n = column.map_or(0, |c| c as u32 + 1);
+        item.comments.retain(|c| c.0 != n);
+        item.comments.extend(text.filter(|t| !t.is_empty()).map(|t| (n, t)));
+        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        Ok(Response::Tag("COMMENT".into()))
+    }
+
+    /// The session's schema for temporary objects, made on demand.
+    fn temp_schema(&mut self, ops: &mut Vec<Op>) -> String {
+        let name = format!("pg_temp_{}", self.backend_key().0);
+        if self.temp_schema.is_none() {
+            ops.push(Op::CreateSchema { name: name.clone(), oid: self.shared.allocate_id().0 as u32 });
+            self.temp_schema = Some(name.clone());
+        }
+        name
+    }
+
+    fn drop_temp_ops(&mut self) -> Vec<Op> {
+        let Some(schema) = self.temp_schema.take() else { return vec![] };
+        let catalog = self.shared.catalog();
+        let roots: Vec<GlobalId> = catalog.items_in(&schema).iter().map(|i| i.id).collect();
+        let ids = catalog.drop_order(&roots, true).unwrap_or_default();
+        vec![Op::Drop { ids }, Op::DropSchema { name: schema }]
+    }
+
+    pub(super) async fn drop_temp(&mut self) -> Result<(), SqlError> {
+        let ops = self.drop_temp_ops();
+        if ops.is_empty() {
+            return Ok(());
+        }
+        self.apply(ops).await
+    }
+
+    /// At the session's end nobody waits for the answer.
+    pub(super) fn drop_temp_in_background(&mut self) {
+        let ops = self.drop_temp_ops();
+        if !ops.is_empty() {
+            let (answer, _) = tokio::sync::oneshot::channel();
+            let _ = self.shared.send(Request::Ddl(ops, answer));
+        }
+    }
+}
+
+/// CREATE OR REPLACE VIEW keeps the old columns and may add more.
+fn check_replacement(old: &RelDesc, new: &RelDesc) -> Result<(), SqlError> {
+    if new.arity() < old.arity() {
+        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, "cannot drop columns from view"));
+    }
+    for i in 0..old.arity() {
+        if old.names[i] != new.names[i] {
+            let m = format!("cannot change name of view column \"{}\" to \"{}\"", old.names[i], new.names[i]);
+            return Err(
+                SqlError::new(state::INVALID_TABLE_DEFINITION, m).with_hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.")
+            );
+        }
+        if old.types[i].ty != new.types[i].ty {
+            let m = format!("cannot change data type of view column \"{}\" from {} to {}", old.names[i], old.types[i].ty, new.types[i].ty);
+            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, m));
+        }
+    }
+    Ok(())
+}
+
+fn drop_word(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Table => "TABLE",
+        ObjectKind::View => "VIEW",
+        ObjectKind::MaterializedView => "MATERIALIZED VIEW",
+        ObjectKind::Index => "INDEX",
+        ObjectKind::Source => "SOURCE",
+        ObjectKind::Sink => "SINK",
+        ObjectKind::Connection => "CONNECTION",
+        ObjectKind::Secret => "SECRET",
+        ObjectKind::Type => "TYPE",
+        ObjectKind::Schema => "SCHEMA",
+        ObjectKind::Database => "DATABASE",
+        _ => "OBJECT",
+    }
+}
+
+fn check_kind(kind: ObjectKind, item: &Item) -> Result<(), SqlError> {
+    let fits = match kind {
+        ObjectKind::Table => matches!(item.kind, ItemKind::Table(_) | ItemKind::SourceTable { .. }),
+        ObjectKind::View => matches!(item.kind, ItemKind::View { .. }),
+        ObjectKind::MaterializedView => matches!(item.kind, ItemKind::MaterializedView { .. }),
+        ObjectKind::Index => matches!(item.kind, ItemKind::Index { .. }),
+        ObjectKind::Source => matches!(item.kind, ItemKind::Source(_) | ItemKind::SourceTable { .. }),
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    let article = if kind == ObjectKind::Index { "an" } else { "a" };
+    let hint = format!("Use DROP {} to remove a {}.", item.noun().to_uppercase(), item.noun());
+    Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not {article} {}", item.name, drop_word(kind).to_lowercase())).with_hint(hint))
+}
+
+/// User-defined types that columns have.
+fn user_types(catalog: &Catalog, desc: &RelDesc) -> Vec<GlobalId> {
+    let oids: Vec<u32> = desc.types.iter().map(|t| if let SqlType::Array(e) = &t.ty { e.oid() } else { t.ty.oid() }).collect();
+    catalog.items().filter(|i| matches!(i.kind, ItemKind::Type(_)) && oids.contains(&i.oid())).map(|i| i.id).collect()
+}
+
+/// A type as DDL writes it.
+pub(crate) fn type_name(ty: &SqlType, typmod: i32) -> String {
+    if let SqlType::Array(e) = ty {
+        return format!("{}[]", type_name(e, typmod));
+    }
+    if typmod < 0 {
+        return ty.sql_name();
+    }
+    let digits = typmod & 0xffff;
+    match ty {
+        SqlType::Varchar | SqlType::Bpchar => format!("{}({})", ty.sql_name(), typmod - 4),
+        SqlType::Numeric => {
+            // The scale is an 11-bit signed number.
+            let scale = ((typmod - 4) & 0x7ff) ^ 0x400;
+            format!("numeric({},{})", ((typmod - 4) >> 16) & 0xffff, scale - 0x400)
+        }
+        SqlType::Time => format!("time({digits}) without time zone"),
+        SqlType::TimeTz => format!("time({digits}) with time zone"),
+        SqlType::Timestamp => format!("timestamp({digits}) without time zone"),
+        SqlType::TimestampTz => format!("timestamp({digits}) with time zone"),
+        SqlType::Interval if digits <= 6 => format!("interval({digits})"),
+        _ => ty.sql_name(),
+    }
+}
+
+/// CREATE TABLE as `SHOW CREATE TABLE` prints it.
+pub(crate) fn table_sql(name: &FullName, desc: &RelDesc, table: &Table) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for (i, (column, ty)) in desc.names.iter().zip(&desc.types).enumerate() {
+        let mut line = format!("{} {}", quote(column), type_name(&ty.ty, ty.typmod));
+        if let Some(Some(d)) = table.defaults.get(i) {
+            line += &format!(" DEFAULT {d}");
+        }
+        if !ty.nullable {
+            line += " NOT NULL";
+        }
+        lines.push(line);
+    }
+    let list = |c: &Constraint| c.columns.iter().map(|i| quote(&desc.names[*i])).collect::<Vec<_>>().join(", ");
+    lines.extend(table.primary_key.iter().map(|c| format!("CONSTRAINT {} PRIMARY KEY ({})", quote(&c.name), list(c))));
+    lines.extend(table.unique.iter().map(|c| format!("CONSTRAINT {} UNIQUE ({})", quote(&c.name), list(c))));
+    lines.extend(table.checks.iter().map(|(n, text)| format!("CONSTRAINT {} CHECK ({text})", quote(n))));
+    format!("CREATE TABLE {} ({})", qualified(&name.schema, &name.name), lines.join(", "))
+}

@@ -1,0 +1,543 @@
+//! Statements of one connection: planning, transactions, execution.
+//!
+//! ```text
+//!   prepare: statement ─describe─► parameter and result types
+//!   execute: statement + values ─plan─► Plan ─► read | write | DDL | settings | cursor
+//! ```
+//!
+//! A session plans on the catalog as it is when the statement starts; if an object vanishes before the coordinator
+//! gets to it, the coordinator says so. Not here: the wire (`server`), order between sessions (`coordinator`).
+
+/// COPY in and out.
+pub mod copy;
+/// DECLARE, FETCH, CLOSE.
+mod cursor;
+/// CREATE, DROP, ALTER, COMMENT.
+mod ddl;
+pub(crate) use ddl::type_name;
+/// EXPLAIN.
+mod explain;
+/// Counters for Prometheus.
+pub mod metrics;
+/// SELECT: plans, peeks, finishing, streams.
+mod query;
+/// What a transaction has read.
+pub mod read_set;
+/// SHOW.
+mod show;
+/// CREATE SOURCE, CREATE CONNECTION.
+mod source_ddl;
+/// SUBSCRIBE: from updates to rows.
+mod subscribe;
+/// BEGIN, COMMIT, ROLLBACK, savepoints, what a transaction has read and written.
+mod transaction;
+/// INSERT, UPDATE, DELETE, TRUNCATE.
+mod write;
+
+use crate::client::{Notice, Prepared, Response, Startup, Statement, TransactionStatus};
+use crate::coordinator::request::Request;
+use crate::planner::{session_ctx, SessionCatalog, DATABASE};
+use crate::settings::Settings;
+use crate::Shared;
+use cursor::Cursor;
+use expr::EvalCtx;
+use repr::error::state;
+use repr::{RelDesc, SqlError, SqlType, Value};
+use sql::plan::Plan;
+use sql::ParsedStatement;
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use transaction::Transaction;
+
+/// A session: one at a time uses it. Dropping it releases everything it holds.
+pub struct Session {
+    pub(crate) shared: Arc<Shared>,
+    user: String,
+    pid: i32,
+    secret: i32,
+    cancel: Arc<Cancel>,
+    settings: Settings,
+    /// What the client was last told of each reported setting.
+    told: BTreeMap<String, String>,
+    notices: Vec<Notice>,
+    txn: Transaction,
+    prepared: HashMap<String, Prepared>,
+    cursors: HashMap<String, Cursor>,
+    /// Statements since the last sync that are not the last: they share one implicit transaction.
+    last_in_batch: bool,
+    /// When the statement in hand must have ended.
+    deadline: Option<Instant>,
+    temp_schema: Option<String>,
+}
+
+/// Set by a cancel request; looked at wherever the session waits.
+#[derive(Default)]
+pub struct Cancel {
+    flag: AtomicBool,
+    notify: tokio::sync::Notify,
+}
+
+impl Cancel {
+    pub fn cancel(&self) {
+        self.flag.store(true, Ordering::SeqCst);
+        self.notify.notify_waiters();
+    }
+    fn clear(&self) {
+        self.flag.store(false, Ordering::SeqCst);
+    }
+    pub fn is_set(&self) -> bool {
+        self.flag.load(Ordering::SeqCst)
+    }
+    /// Returns once the statement is cancelled.
+    pub async fn cancelled(&self) {
+        loop {
+            let notified = self.notify.notified();
+            if self.is_set() {
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+fn canceled() -> SqlError {
+    SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
+}
+
+fn timed_out() -> SqlError {
+    SqlError::new(state::QUERY_CANCELED, "canceling statement due to statement timeout")
+}
+
+/// Waits for `f` unless the statement is cancelled or its time is over.
+pub(crate) async fn guarded<T>(cancel: &Cancel, deadline: Option<Instant>, f: impl Future<Output = T>) -> Result<T, SqlError> {
+    let timeout = async {
+        match deadline {
+            Some(d) => tokio::time::sleep_until(d).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        r = f => Ok(r),
+        () = cancel.cancelled() => Err(canceled()),
+        () = timeout => Err(timed_out()),
+    }
+}
+
+/// Microseconds since 2000-01-01, from the wall clock.
+fn now_micros() -> i64 {
+    const UNIX_TO_2000_SECS: i64 = 946_684_800;
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64);
+    since_1970 - UNIX_TO_2000_SECS * 1_000_000
+}
+
+impl Session {
+    pub(crate) fn open(shared: Arc<Shared>, startup: Startup) -> Result<Session, SqlError> {
+        if startup.database != DATABASE && startup.database != startup.user {
+            let e = SqlError::new(state::INVALID_CATALOG_NAME, format!("database \"{}\" does not exist", startup.database));
+            return Err(e.with_hint(format!("there is one database, \"{DATABASE}\"")));
+        }
+        let mut settings = Settings::default();
+        settings.force("session_authorization", &startup.user);
+        for (name, value) in &startup.params {
+            match name.as_str() {
+                "options" => {
+                    for (n, v) in parse_options(value)? {
+                        settings.set_at_startup(&n, &v)?;
+                    }
+                }
+                "replication" => {
+                    if !matches!(value.as_str(), "false" | "off" | "no" | "0") {
+                        return Err(SqlError::unsupported("replication connections", "connect without the replication parameter"));
+                    }
+                }
+                n if n.starts_with("_pq_.") => {}
+                n => settings.set_at_startup(n, value)?,
+            }
+        }
+        let pid = shared.next_pid.fetch_add(1, Ordering::Relaxed);
+        let secret = rand::random::<i32>();
+        let cancel = Arc::new(Cancel::default());
+        shared.cancels.lock().insert(pid, (secret, cancel.clone()));
+        shared.metrics.sessions.inc();
+        let told = settings.reported().into_iter().collect();
+        Ok(Session {
+            shared,
+            user: startup.user,
+            pid,
+            secret,
+            cancel,
+            settings,
+            told,
+            notices: Vec::new(),
+            txn: Transaction::None,
+            prepared: HashMap::new(),
+            cursors: HashMap::new(),
+            last_in_batch: false,
+            deadline: None,
+            temp_schema: None,
+        })
+    }
+
+    /// (pid, secret) for BackendKeyData.
+    pub fn backend_key(&self) -> (i32, i32) {
+        (self.pid, self.secret)
+    }
+
+    /// All reported parameters, for the start; afterwards `take_changed_parameters`.
+    pub fn parameters(&self) -> Vec<(String, String)> {
+        self.settings.reported()
+    }
+
+    pub fn take_changed_parameters(&mut self) -> Vec<(String, String)> {
+        let now: BTreeMap<String, String> = self.settings.reported().into_iter().collect();
+        let changed = now.iter().filter(|(k, v)| self.told.get(*k) != Some(v)).map(|(k, v)| (k.clone(), v.clone())).collect();
+        self.told = now;
+        changed
+    }
+
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    fn notice(&mut self, severity: &'static str, error: SqlError) {
+        self.notices.push(Notice { severity, error });
+    }
+
+    pub fn transaction_status(&self) -> TransactionStatus {
+        self.txn.status()
+    }
+
+    /// Settings that value text depends on (TimeZone, DateStyle, IntervalStyle, bytea_output, extra_float_digits).
+    pub fn text_context(&self) -> EvalCtx {
+        session_ctx(&self.settings, &self.shared.catalog(), &self.user, now_micros(), now_micros())
+    }
+
+    /// How long the session may idle in its present state before it is ended with 25P03: `None` is for ever.
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        if self.txn.has_written() {
+            self.settings.idle_in_transaction_timeout()
+        } else {
+            None
+        }
+    }
+
+    /// Splits and parses a query string. An empty string gives no statement.
+    pub fn parse(&self, sql: &str) -> Result<Vec<Statement>, SqlError> {
+        Ok(sql::parse(sql)?.into_iter().map(|p| Statement { text: p.text.clone(), ast: Arc::new(p) }).collect())
+    }
+
+    /// Resolves a statement's parameter and result types. `params`: types the client fixed (`None`: infer).
+    pub async fn prepare(&mut self, statement: Option<Statement>, params: Vec<Option<SqlType>>) -> Result<Prepared, SqlError> {
+        let Some(statement) = statement else { return Ok(Prepared { statement: None, params: vec![], result: None }) };
+        let parsed = parsed(&statement)?;
+        if self.txn.is_failed() && !transaction::ends(parsed) {
+            return Err(transaction::in_failed_block());
+        }
+        let described = sql::plan::describe(parsed, &self.names(), &params)?;
+        let result = match self.known_result(parsed) {
+            Some(desc) => Some(desc),
+            None => described.result,
+        };
+        Ok(Prepared { statement: Some(statement), params: described.params, result })
+    }
+
+    /// The result columns of EXECUTE and FETCH, which only the session knows.
+    fn known_result(&self, parsed: &ParsedStatement) -> Option<RelDesc> {
+        match &parsed.statement {
+            sql::ast::Statement::Execute { name, .. } => self.prepared.get(&name.name).and_then(|p| p.result.clone()),
+            sql::ast::Statement::Fetch(f) if !f.is_move => self.cursors.get(&f.name.name).map(|c| c.desc().clone()),
+            _ => None,
+        }
+    }
+
+    /// Protocol-level named statements share the namespace of PREPARE. Errors: 42P05 if a named one exists.
+    pub fn set_prepared(&mut self, name: String, prepared: Prepared) -> Result<(), SqlError> {
+        if !name.is_empty() && self.prepared.contains_key(&name) {
+            return Err(SqlError::new(state::DUPLICATE_PREPARED_STATEMENT, format!("prepared statement \"{name}\" already exists")));
+        }
+        self.prepared.insert(name, prepared);
+        Ok(())
+    }
+
+    /// Errors: 26000.
+    pub fn get_prepared(&self, name: &str) -> Result<Prepared, SqlError> {
+        self.prepared.get(name).cloned().ok_or_else(|| {
+            let what =
+                if name.is_empty() { "unnamed prepared statement does not exist".into() } else { format!("prepared statement \"{name}\" does not exist") };
+            SqlError::new(state::INVALID_SQL_STATEMENT_NAME, what)
+        })
+    }
+
+    pub fn remove_prepared(&mut self, name: &str) {
+        self.prepared.remove(name);
+    }
+
+    /// The next statement is the last before a sync: outside a block it commits by itself, and is run again on a conflict.
+    pub fn expect_sync(&mut self) {
+        self.last_in_batch = true;
+    }
+
+    /// Executes. Statements outside a block run in an implicit transaction that [`Session::sync`] ends: call it at the
+    /// end of a simple query string and at Sync.
+    /// Errors: any; the transaction, if one is open, is failed then. 25P02 in a failed block.
+    pub async fn execute(&mut self, prepared: &Prepared, params: Vec<Value>) -> Result<Response, SqlError> {
+        let last = std::mem::take(&mut self.last_in_batch);
+        self.cancel.clear();
+        self.deadline = self.settings.statement_timeout().map(|d| Instant::now() + d);
+        self.shared.metrics.statements.inc();
+        let started = std::time::Instant::now();
+        let result = self.execute_inner(prepared, params, last).await;
+        self.shared.metrics.statement_seconds.observe(started.elapsed().as_secs_f64());
+        if result.is_err() {
+            self.shared.metrics.errors.inc();
+            self.txn.fail();
+        }
+        result
+    }
+
+    async fn execute_inner(&mut self, prepared: &Prepared, params: Vec<Value>, last: bool) -> Result<Response, SqlError> {
+        let Some(statement) = &prepared.statement else { return Ok(Response::Empty) };
+        let parsed = parsed(statement)?;
+        if self.txn.is_failed() && !transaction::ends(parsed) {
+            return Err(transaction::in_failed_block());
+        }
+        let typed: Vec<(Value, SqlType)> = params.into_iter().zip(prepared.params.iter().cloned()).collect();
+        self.txn.begin_implicit(now_micros());
+        let autocommit = last && self.txn.is_implicit_and_fresh();
+        let mut attempts = 0;
+        loop {
+            let plan = {
+                let names = self.names();
+                tokio::task::block_in_place(|| sql::plan::plan(parsed, &names, &typed))?
+            };
+            let is_write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate(_));
+            let response = Box::pin(self.run(plan)).await?;
+            if !(autocommit && is_write) {
+                return Ok(response);
+            }
+            match self.commit().await {
+                Ok(()) => return Ok(response),
+                // Nothing was sent yet: the statement is simply run again.
+                Err(e) if e.code == state::SERIALIZATION_FAILURE && attempts < 1_000 => {
+                    attempts += 1;
+                    if self.cancel.is_set() {
+                        return Err(canceled());
+                    }
+                    if self.deadline.is_some_and(|d| Instant::now() >= d) {
+                        return Err(timed_out());
+                    }
+                    self.txn.begin_implicit(now_micros());
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Ends the implicit transaction, if there is one: commits it, or rolls back if it failed.
+    pub async fn sync(&mut self) -> Result<(), SqlError> {
+        self.last_in_batch = false;
+        if !self.txn.is_implicit() {
+            return Ok(());
+        }
+        if self.txn.is_failed() {
+            self.rollback();
+            return Ok(());
+        }
+        self.commit().await
+    }
+
+    /// An error arose outside [`Session::execute`] (a parameter that does not decode, a row stream, the protocol): the open
+    /// transaction, explicit or implicit, is failed.
+    pub fn fail(&mut self) {
+        self.txn.fail();
+    }
+
+    /// The catalog as a statement sees it.
+    pub(crate) fn names(&self) -> SessionCatalog<'_> {
+        let catalog = self.shared.catalog();
+        let now = self.txn.started_micros().unwrap_or_else(now_micros);
+        let ctx = session_ctx(&self.settings, &catalog, &self.user, now, now_micros());
+        SessionCatalog {
+            catalog,
+            planner: &self.shared.planner,
+            search_path: self.settings.search_path(),
+            temp_schema: self.temp_schema.clone(),
+            opaque: None,
+            ctx,
+        }
+    }
+
+    /// Carries out a plan.
+    async fn run(&mut self, plan: Plan) -> Result<Response, SqlError> {
+        self.check_allowed(&plan)?;
+        match plan {
+            Plan::Select(p) => self.select(*p).await,
+            Plan::Subscribe(p) => self.subscribe(*p).await,
+            Plan::Insert(p) => self.insert(*p).await,
+            Plan::Update(p) => self.update(*p).await,
+            Plan::Delete(p) => self.delete(*p).await,
+            Plan::Truncate(ids) => self.truncate(ids).await,
+            Plan::CopyTo(p) => self.copy_to(*p).await,
+            Plan::CopyFrom(p) => self.copy_from(*p).await,
+            Plan::Begin(modes) => self.begin(&modes),
+            Plan::SetTransaction { session, modes } => self.set_transaction(session, &modes),
+            Plan::Commit { chain } => self.commit_statement(chain).await,
+            Plan::Rollback { chain } => self.rollback_statement(chain),
+            Plan::Savepoint(name) => self.savepoint(name),
+            Plan::ReleaseSavepoint(name) => self.release_savepoint(&name),
+            Plan::RollbackTo(name) => self.rollback_to(&name),
+            Plan::SetVariable { local, name, value } => self.set_variable(local, &name, value.as_deref()),
+            Plan::ResetVariable(name) => self.set_variable(false, &name, None).map(|_| Response::Tag("RESET".into())),
+            Plan::ResetAll => {
+                self.settings.reset_all();
+                Ok(Response::Tag("RESET".into()))
+            }
+            Plan::Discard(kind) => self.discard(kind).await,
+            Plan::ShowVariable(name) => self.show_variable(&name),
+            Plan::ShowAll => Ok(self.show_all()),
+            Plan::Show(p) => self.show(p),
+            Plan::ShowCreate { object, .. } => self.show_create(&object),
+            Plan::Prepare { name, types, statement } => self.prepare_statement(name, types, statement).await,
+            Plan::Execute { name, args } => self.execute_prepared(&name, args).await,
+            Plan::Deallocate(name) => self.deallocate(name.as_deref()),
+            Plan::Declare { name, hold, scroll, query } => self.declare(name, hold, scroll, *query).await,
+            Plan::Fetch { name, direction, is_move, timeout_micros } => self.fetch(&name, direction, is_move, timeout_micros).await,
+            Plan::Close(name) => self.close(name.as_deref()),
+            Plan::Explain(p) => self.explain(*p),
+            Plan::Nothing { tag, notice } => {
+                if let Some(n) = notice {
+                    self.notice("NOTICE", n);
+                }
+                Ok(Response::Tag(tag.into()))
+            }
+            ddl => self.ddl(ddl).await,
+        }
+    }
+
+    async fn prepare_statement(&mut self, name: String, types: Vec<Option<SqlType>>, statement: ParsedStatement) -> Result<Response, SqlError> {
+        let statement = Statement { text: statement.text.clone(), ast: Arc::new(statement) };
+        let prepared = self.prepare(Some(statement), types).await?;
+        self.set_prepared(name, prepared)?;
+        Ok(Response::Tag("PREPARE".into()))
+    }
+
+    async fn execute_prepared(&mut self, name: &str, args: Vec<sql::HirScalar>) -> Result<Response, SqlError> {
+        let prepared = self.get_prepared(name)?;
+        if args.len() != prepared.params.len() {
+            let e = SqlError::new(state::SYNTAX_ERROR, format!("wrong number of parameters for prepared statement \"{name}\""));
+            return Err(e.with_detail(format!("Expected {} parameters but got {}.", prepared.params.len(), args.len())));
+        }
+        let names = self.names();
+        let mut typed = Vec::new();
+        for (arg, ty) in args.into_iter().zip(&prepared.params) {
+            let cast = sql::plan::coerce_argument(arg, ty, typed.len() + 1, &names)?;
+            typed.push((query::constant(cast, &names.ctx)?, ty.clone()));
+        }
+        let Some(statement) = &prepared.statement else { return Ok(Response::Empty) };
+        let plan = sql::plan::plan(parsed(statement)?, &names, &typed)?;
+        Box::pin(self.run(plan)).await
+    }
+
+    fn deallocate(&mut self, name: Option<&str>) -> Result<Response, SqlError> {
+        match name {
+            None => {
+                self.prepared.clear();
+                Ok(Response::Tag("DEALLOCATE ALL".into()))
+            }
+            Some(n) => {
+                self.get_prepared(n)?;
+                self.prepared.remove(n);
+                Ok(Response::Tag("DEALLOCATE".into()))
+            }
+        }
+    }
+
+    fn set_variable(&mut self, local: bool, name: &str, value: Option<&str>) -> Result<Response, SqlError> {
+        if local && !self.txn.in_block() {
+            self.notice("WARNING", SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "SET LOCAL can only be used in transaction blocks"));
+        }
+        self.settings.set(name, value, local)?;
+        Ok(Response::Tag("SET".into()))
+    }
+
+    async fn discard(&mut self, kind: sql::ast::DiscardKind) -> Result<Response, SqlError> {
+        use sql::ast::DiscardKind;
+        let tag = match kind {
+            DiscardKind::All => {
+                if self.txn.in_block() {
+                    return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, "DISCARD ALL cannot run inside a transaction block"));
+                }
+                self.cursors.clear();
+                self.prepared.clear();
+                self.settings.reset_all();
+                self.drop_temp().await?;
+                "DISCARD ALL"
+            }
+            DiscardKind::Plans => "DISCARD PLANS",
+            DiscardKind::Sequences => "DISCARD SEQUENCES",
+            DiscardKind::Temp => {
+                self.drop_temp().await?;
+                "DISCARD TEMP"
+            }
+        };
+        Ok(Response::Tag(tag.into()))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.cancels.lock().remove(&self.pid);
+        self.shared.metrics.sessions.dec();
+        self.cancel.cancel();
+        if let Some(at) = self.txn.release() {
+            let _ = self.shared.send(Request::ReleaseHold(at));
+        }
+        self.drop_temp_in_background();
+    }
+}
+
+/// The parsed form that [`Session::parse`] put into a statement.
+pub(crate) fn parsed(statement: &Statement) -> Result<&ParsedStatement, SqlError> {
+    statement.ast.downcast_ref::<ParsedStatement>().ok_or_else(|| SqlError::internal("a statement that was not parsed here"))
+}
+
+/// `-c name=value` and `--name=value` of the startup parameter `options`.
+fn parse_options(text: &str) -> Result<Vec<(String, String)>, SqlError> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => word.extend(chars.next()),
+            c if c.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            c => word.push(c),
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    let bad = || SqlError::new(state::SYNTAX_ERROR, format!("invalid command-line argument for server process: {text}"));
+    let mut out = Vec::new();
+    let mut it = words.into_iter();
+    while let Some(w) = it.next() {
+        let pair = if w == "-c" {
+            it.next().ok_or_else(bad)?
+        } else if let Some(rest) = w.strip_prefix("-c").or_else(|| w.strip_prefix("--")) {
+            rest.to_string()
+        } else {
+            return Err(bad());
+        };
+        let (n, v) = pair.split_once('=').ok_or_else(bad)?;
+        out.push((n.replace('-', "_"), v.to_string()));
+    }
+    Ok(out)
+}

@@ -1,0 +1,353 @@
+//! BEGIN, COMMIT, ROLLBACK, savepoints, what a transaction has read and written.
+//!
+//! A block reads at one time, fixed at its first read and held until its end; its writes are buffered and committed in one
+//! tick, where everything it read is checked for changes (DECISIONS 7).
+
+use super::read_set::ReadSet;
+use super::{Response, Session};
+use crate::client::TransactionStatus;
+use crate::coordinator::request::{Request, WriteTxn};
+use repr::error::state;
+use repr::{Deltas, GlobalId, SqlError, Timestamp};
+use sql::ast::TransactionMode;
+use sql::plan::Plan;
+
+pub enum Transaction {
+    None,
+    Open(Open),
+}
+
+/// A transaction under way.
+#[derive(Default)]
+pub struct Open {
+    pub explicit: bool,
+    pub failed: bool,
+    pub read_only: bool,
+    /// Wall clock at its start, for now().
+    pub started_micros: i64,
+    /// The first time an implicit transaction read at: what it read must still hold when it commits.
+    pub validate_from: Option<Timestamp>,
+    /// The time it reads at, held.
+    pub read_at: Option<Timestamp>,
+    pub read_set: ReadSet,
+    /// Changes by table, in order.
+    pub writes: Vec<(GlobalId, Deltas)>,
+    pub savepoints: Vec<(String, usize)>,
+    /// A statement ran that cannot share a transaction with writes.
+    pub statements: usize,
+}
+
+/// Whether a statement may run in a failed block.
+pub fn ends(parsed: &sql::ParsedStatement) -> bool {
+    use sql::ast::Statement;
+    matches!(parsed.statement, Statement::Commit { .. } | Statement::Rollback { .. } | Statement::RollbackTo(_))
+}
+
+pub fn in_failed_block() -> SqlError {
+    SqlError::new(state::IN_FAILED_SQL_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block")
+}
+
+impl Transaction {
+    pub fn open(&mut self) -> Option<&mut Open> {
+        match self {
+            Transaction::Open(o) => Some(o),
+            Transaction::None => None,
+        }
+    }
+    fn get(&self) -> Option<&Open> {
+        match self {
+            Transaction::Open(o) => Some(o),
+            Transaction::None => None,
+        }
+    }
+    pub fn status(&self) -> TransactionStatus {
+        match self.get() {
+            Some(o) if o.explicit && o.failed => TransactionStatus::Failed,
+            Some(o) if o.explicit => TransactionStatus::InBlock,
+            _ => TransactionStatus::Idle,
+        }
+    }
+    pub fn in_block(&self) -> bool {
+        self.get().is_some_and(|o| o.explicit)
+    }
+    pub fn is_implicit(&self) -> bool {
+        self.get().is_some_and(|o| !o.explicit)
+    }
+    pub fn is_implicit_and_fresh(&self) -> bool {
+        self.get().is_some_and(|o| !o.explicit && o.writes.is_empty() && o.statements == 1)
+    }
+    pub fn is_failed(&self) -> bool {
+        self.get().is_some_and(|o| o.failed)
+    }
+    pub fn has_written(&self) -> bool {
+        self.get().is_some_and(|o| o.explicit && !o.writes.is_empty())
+    }
+    pub fn started_micros(&self) -> Option<i64> {
+        self.get().map(|o| o.started_micros)
+    }
+    pub fn writes(&self) -> &[(GlobalId, Deltas)] {
+        self.get().map_or(&[], |o| &o.writes)
+    }
+    pub fn begin_implicit(&mut self, now: i64) {
+        match self {
+            Transaction::None => *self = Transaction::Open(Open { started_micros: now, statements: 1, ..Open::default() }),
+            Transaction::Open(o) => o.statements += 1,
+        }
+    }
+    pub fn fail(&mut self) {
+        if let Transaction::Open(o) = self {
+            o.failed = true;
+        }
+    }
+    /// Forgets everything; returns the held time, which the caller gives back.
+    pub fn release(&mut self) -> Option<Timestamp> {
+        match std::mem::replace(self, Transaction::None) {
+            Transaction::Open(o) => o.read_at,
+            Transaction::None => None,
+        }
+    }
+}
+
+impl Session {
+    /// Errors: 25006 for writes in a read-only transaction; 0A000 or 25001 for DDL in a block.
+    pub(super) fn check_allowed(&self, plan: &Plan) -> Result<(), SqlError> {
+        let write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate(_) | Plan::CopyFrom(_));
+        let verb = match plan {
+            Plan::Insert(_) => "INSERT",
+            Plan::Update(_) => "UPDATE",
+            Plan::Delete(_) => "DELETE",
+            Plan::Truncate(_) => "TRUNCATE TABLE",
+            Plan::CopyFrom(_) => "COPY FROM",
+            _ => "this statement",
+        };
+        let read_only = match &self.txn {
+            Transaction::Open(o) if o.explicit => o.read_only,
+            _ => self.settings.get("default_transaction_read_only").is_ok_and(|v| v == "on"),
+        };
+        if read_only && (write || is_ddl(plan)) {
+            let what = if write { verb } else { ddl_verb(plan) };
+            return Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction")));
+        }
+        if is_ddl(plan) && !self.txn.writes().is_empty() {
+            return Err(SqlError::unsupported(
+                format!("{} after writes in one transaction", ddl_verb(plan)),
+                "commit first: statements that change the catalog commit by themselves",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin(&mut self, modes: &[TransactionMode]) -> Result<Response, SqlError> {
+        if self.txn.in_block() {
+            self.notice("WARNING", SqlError::new(state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress"));
+        }
+        let read_only = self.settings.get("default_transaction_read_only").is_ok_and(|v| v == "on");
+        if let Some(o) = self.txn.open() {
+            o.explicit = true;
+            o.read_only |= read_only;
+        }
+        self.apply_modes(modes)?;
+        Ok(Response::Tag("BEGIN".into()))
+    }
+
+    pub(super) fn set_transaction(&mut self, session: bool, modes: &[TransactionMode]) -> Result<Response, SqlError> {
+        if session {
+            for m in modes {
+                match m {
+                    TransactionMode::Isolation(level) => self.settings.set("default_transaction_isolation", Some(level), false)?,
+                    TransactionMode::ReadOnly => self.settings.set("default_transaction_read_only", Some("on"), false)?,
+                    TransactionMode::ReadWrite => self.settings.set("default_transaction_read_only", Some("off"), false)?,
+                    TransactionMode::Deferrable(_) => {}
+                }
+            }
+            return Ok(Response::Tag("SET".into()));
+        }
+        if !self.txn.in_block() {
+            self.notice("WARNING", SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "SET TRANSACTION can only be used in transaction blocks"));
+        }
+        self.apply_modes(modes)?;
+        Ok(Response::Tag("SET".into()))
+    }
+
+    fn apply_modes(&mut self, modes: &[TransactionMode]) -> Result<(), SqlError> {
+        for m in modes {
+            match m {
+                TransactionMode::Isolation(level) => self.settings.set("transaction_isolation", Some(level), true)?,
+                TransactionMode::ReadOnly => {
+                    if let Some(o) = self.txn.open() {
+                        o.read_only = true;
+                    }
+                }
+                TransactionMode::ReadWrite => {
+                    if let Some(o) = self.txn.open() {
+                        if o.read_only && o.read_at.is_some() {
+                            return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, "transaction read-write mode must be set before any query"));
+                        }
+                        o.read_only = false;
+                    }
+                }
+                TransactionMode::Deferrable(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn commit_statement(&mut self, chain: bool) -> Result<Response, SqlError> {
+        if !self.txn.in_block() {
+            self.notice("WARNING", SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
+            self.commit().await?;
+            return Ok(Response::Tag("COMMIT".into()));
+        }
+        if self.txn.is_failed() {
+            self.rollback();
+            self.chain(chain);
+            return Ok(Response::Tag("ROLLBACK".into()));
+        }
+        self.commit().await?;
+        self.chain(chain);
+        Ok(Response::Tag("COMMIT".into()))
+    }
+
+    pub(super) fn rollback_statement(&mut self, chain: bool) -> Result<Response, SqlError> {
+        if !self.txn.in_block() {
+            self.notice("WARNING", SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
+        }
+        self.rollback();
+        self.chain(chain);
+        Ok(Response::Tag("ROLLBACK".into()))
+    }
+
+    fn chain(&mut self, chain: bool) {
+        if chain {
+            self.txn.begin_implicit(super::now_micros());
+            if let Some(o) = self.txn.open() {
+                o.explicit = true;
+            }
+        }
+    }
+
+    /// Commits what the transaction wrote and ends it. On an error it is rolled back.
+    pub(super) async fn commit(&mut self) -> Result<(), SqlError> {
+        let Transaction::Open(open) = std::mem::replace(&mut self.txn, Transaction::None) else { return Ok(()) };
+        self.cursors.retain(|_, c| c.is_held());
+        let result = if open.writes.is_empty() {
+            Ok(())
+        } else {
+            let write = WriteTxn { writes: open.writes, read_set: open.read_set, read_at: open.read_at.or(open.validate_from) };
+            // From here on the commit stands even if the client vanishes: no cancel.
+            self.shared.ask(|answer| Request::Write(write, answer)).await.map(|_| ())
+        };
+        if let Some(at) = open.read_at {
+            let _ = self.shared.send(Request::ReleaseHold(at));
+        }
+        self.settings.end_transaction(result.is_ok());
+        result
+    }
+
+    pub(super) fn rollback(&mut self) {
+        if let Some(at) = self.txn.release() {
+            let _ = self.shared.send(Request::ReleaseHold(at));
+        }
+        self.cursors.retain(|_, c| c.is_held());
+        self.settings.end_transaction(false);
+    }
+
+    pub(super) fn savepoint(&mut self, name: String) -> Result<Response, SqlError> {
+        let in_block = self.txn.in_block();
+        match self.txn.open() {
+            Some(o) if in_block => {
+                o.savepoints.push((name, o.writes.len()));
+                Ok(Response::Tag("SAVEPOINT".into()))
+            }
+            _ => Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "SAVEPOINT can only be used in transaction blocks")),
+        }
+    }
+
+    fn find_savepoint(&mut self, name: &str, verb: &str) -> Result<(usize, &mut Open), SqlError> {
+        if !self.txn.in_block() {
+            return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, format!("{verb} can only be used in transaction blocks")));
+        }
+        let missing = || SqlError::new(repr::SqlState::new("3B001"), format!("savepoint \"{name}\" does not exist"));
+        let open = self.txn.open().ok_or_else(missing)?;
+        let n = open.savepoints.iter().rposition(|s| s.0 == name).ok_or_else(missing)?;
+        Ok((n, open))
+    }
+
+    pub(super) fn release_savepoint(&mut self, name: &str) -> Result<Response, SqlError> {
+        let (n, open) = self.find_savepoint(name, "RELEASE SAVEPOINT")?;
+        open.savepoints.truncate(n);
+        Ok(Response::Tag("RELEASE".into()))
+    }
+
+    pub(super) fn rollback_to(&mut self, name: &str) -> Result<Response, SqlError> {
+        let (n, open) = self.find_savepoint(name, "ROLLBACK TO SAVEPOINT")?;
+        let writes = open.savepoints[n].1;
+        open.savepoints.truncate(n + 1);
+        open.writes.truncate(writes);
+        open.failed = false;
+        Ok(Response::Tag("ROLLBACK".into()))
+    }
+
+    /// The time at which the transaction reads; a block fixes and holds it at its first read.
+    pub(super) async fn fix_read_time(&mut self) -> Result<Timestamp, SqlError> {
+        if let Some(at) = self.txn.open().and_then(|o| o.read_at) {
+            return Ok(at);
+        }
+        let at = self.shared.ask(|answer| Request::Hold(None, answer)).await?;
+        match self.txn.open() {
+            Some(o) => o.read_at = Some(at),
+            None => drop(self.shared.send(Request::ReleaseHold(at))),
+        }
+        Ok(at)
+    }
+
+    /// Notes what the transaction has read (for the check at commit).
+    pub(super) fn note_read(&mut self, mut read: ReadSet) {
+        if let Some(o) = self.txn.open() {
+            o.read_set.whole.append(&mut read.whole);
+            o.read_set.keys.append(&mut read.keys);
+        }
+    }
+
+    pub(super) fn buffer_write(&mut self, table: GlobalId, deltas: Deltas) {
+        if deltas.is_empty() {
+            return;
+        }
+        if let Some(o) = self.txn.open() {
+            o.writes.push((table, deltas));
+        }
+    }
+}
+
+fn is_ddl(plan: &Plan) -> bool {
+    !ddl_verb(plan).is_empty()
+}
+
+/// What an error calls a statement that changes the catalog; empty for others.
+fn ddl_verb(plan: &Plan) -> &'static str {
+    match plan {
+        Plan::CreateTable(_) | Plan::CreateTableFromSource(_) => "CREATE TABLE",
+        Plan::CreateTableAs(_) => "CREATE TABLE AS",
+        Plan::CreateView(_) => "CREATE VIEW",
+        Plan::CreateMaterializedView(_) => "CREATE MATERIALIZED VIEW",
+        Plan::CreateIndex(_) => "CREATE INDEX",
+        Plan::CreateSchema { .. } => "CREATE SCHEMA",
+        Plan::CreateDatabase { .. } => "CREATE DATABASE",
+        Plan::CreateType { .. } => "CREATE TYPE",
+        Plan::CreateSecret { .. } => "CREATE SECRET",
+        Plan::CreateConnection(_) => "CREATE CONNECTION",
+        Plan::CreateSource(_) => "CREATE SOURCE",
+        Plan::CreateSink(_) => "CREATE SINK",
+        Plan::CreateSubscription { .. } => "CREATE SUBSCRIPTION",
+        Plan::Drop(_) => "DROP",
+        Plan::AlterRename { .. }
+        | Plan::AlterRenameSchema { .. }
+        | Plan::AlterRenameColumn { .. }
+        | Plan::AlterSetSchema { .. }
+        | Plan::AlterOptions { .. }
+        | Plan::AlterSecret { .. }
+        | Plan::AlterOwner { .. } => "ALTER",
+        Plan::Comment { .. } => "COMMENT",
+        _ => "",
+    }
+}
