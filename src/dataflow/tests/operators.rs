@@ -278,3 +278,39 @@ fn a_worker_that_panics_is_reported() {
         other => panic!("{other:?}"),
     }
 }
+
+fn resident_kb() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4
+}
+
+#[test]
+#[ignore = "measures this process alone: cargo test --test operators -- --ignored --test-threads 1"]
+fn one_off_queries_leave_nothing_behind() {
+    let mut db = Db::new(2);
+    let a = db.shard(int8(2));
+    db.tick(vec![(a, ups(&[(&[1, 1], 1)]))]);
+    let (_, _, index) = db.view(get(a, 2), vec![0]);
+    let mut run = |db: &mut Db, n: usize| {
+        let began = Instant::now();
+        for k in 0..n {
+            let plan = join(distinct(get(a, 2)), &[0], get(a, 2), &[0]);
+            db.once(plan).unwrap();
+            if k % 10 == 0 {
+                db.tick(vec![]);
+            }
+        }
+        began.elapsed() / n as u32
+    };
+    run(&mut db, 300);
+    let before = resident_kb();
+    let each = run(&mut db, 1000);
+    let grown = resident_kb().saturating_sub(before);
+    println!("one-off join: {each:?} each, {grown} kB more after 1000");
+    let began = Instant::now();
+    for _ in 0..1000 {
+        db.scan(index, 2, db.now).unwrap();
+    }
+    println!("peek of an index: {:?} each", began.elapsed() / 1000);
+    assert!(grown < 20_000, "{grown} kB left behind");
+}

@@ -161,7 +161,12 @@ impl Db {
     }
     pub fn imports_of(&self, lir: &Lir) -> Vec<Import> {
         let ids = dataflow::render::reads(lir);
-        ids.into_iter().filter_map(|i| if let Id::Global(g) = i { Some(self.import(g)) } else { None }).collect()
+        ids.into_iter()
+            .filter_map(|i| match i {
+                Id::Global(g) if self.shards.contains_key(&g) => Some(self.import(g)),
+                _ => None,
+            })
+            .collect()
     }
     /// The result of a plan over shards, now.
     pub fn once(&mut self, lir: Lir) -> Result<Bag, SqlError> {
