@@ -14,10 +14,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio_postgres::NoTls;
 
-/// A server of our own; killed at the end of the process.
+/// An upstream server.
 struct Server {
     address: String,
-    _child: Option<(Child, tempfile::TempDir)>,
+    /// Holds its standard input.
+    _child: Option<Child>,
 }
 
 fn server() -> &'static str {
@@ -55,17 +56,33 @@ fn start_server() -> Server {
     }
     let made = run("initdb").arg("-D").arg(&data).args(["-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]).status();
     assert!(made.expect("PostgreSQL's server programs are needed").success());
-    let mut postgres = run("postgres");
-    postgres.arg("-D").arg(&data).args(["-p", &port.to_string(), "-c", "wal_level=logical", "-c", "fsync=off", "-c", "unix_socket_directories="]);
-    // So that it does not outlive this process.
-    let child = postgres.spawn().unwrap();
+    // Its standard input ends with this process, and then it does: nothing is left behind.
+    let script = format!(
+        "{bin}/postgres -D {} -p {port} -c wal_level=logical -c fsync=off -c unix_socket_directories= & server=$!; cat; kill -INT $server; wait $server; rm -rf {}",
+        data.display(),
+        dir.path().display()
+    );
+    let mut shell = match is_root {
+        true => {
+            let mut c = Command::new("runuser");
+            c.args(["-u", "postgres", "--", "sh", "-c", &script]);
+            c
+        }
+        false => {
+            let mut c = Command::new("sh");
+            c.args(["-c", &script]);
+            c
+        }
+    };
+    let child = shell.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let _ = dir.keep();
     let deadline = Instant::now() + Duration::from_secs(30);
     while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(Instant::now() < deadline, "the server does not start");
         std::thread::sleep(Duration::from_millis(50));
     }
     std::thread::sleep(Duration::from_millis(300));
-    Server { address: format!("127.0.0.1:{port}"), _child: Some((child, dir)) }
+    Server { address: format!("127.0.0.1:{port}"), _child: Some(child) }
 }
 
 fn runtime() -> &'static tokio::runtime::Runtime {
@@ -475,6 +492,36 @@ fn schema_changes_and_lost_slots_are_told_clearly() {
     runtime().block_on(forget(&up.connector())).unwrap();
     let mut run = Run::start(spec, durable);
     run.until("failure", |r| failed(r).is_some_and(|why| why.contains("does not exist") && why.contains("new snapshot")));
+}
+
+#[test]
+fn pgbench_is_followed() {
+    let up = Upstream::new("pgbench", "");
+    let (host, port) = server().split_once(':').unwrap();
+    let bin = std::env::var("RIVERDELTA_PG_BIN").unwrap_or_else(|_| "/usr/lib/postgresql/15/bin".into());
+    let pgbench = |args: &[&str]| {
+        let mut c = Command::new(format!("{bin}/pgbench"));
+        c.args(["-h", host, "-p", port, "-U", "postgres"]).args(args).arg(&up.name).stdout(Stdio::null()).stderr(Stdio::null());
+        c
+    };
+    assert!(pgbench(&["-i", "-q", "-s", "1"]).status().unwrap().success());
+    let tables = ["pgbench_accounts", "pgbench_branches", "pgbench_tellers", "pgbench_history"];
+    let mut load = pgbench(&["-n", "-c", "4", "-T", "4"]).spawn().unwrap();
+    let mut run = Run::start(up.spec(&tables), Durable::default());
+    // Every transaction adds one delta to an account, a teller, a branch and the history.
+    run.check = |d| {
+        let sum = |id: u64, column: usize| -> i64 {
+            d.rows.get(&GlobalId(id)).into_iter().flatten().map(|(r, n)| r[column].as_deref().unwrap().parse::<i64>().unwrap() * n).sum()
+        };
+        let history = sum(13, 3);
+        assert_eq!((sum(11, 1), sum(12, 2)), (history, history));
+    };
+    while load.try_wait().unwrap().is_none() {
+        run.step(Duration::from_millis(20));
+    }
+    run.equals(&up, &tables);
+    assert!(run.durable.lock().units > 10);
+    assert_eq!(run.errors(), 0);
 }
 
 #[test]
