@@ -36,6 +36,7 @@ enum Infix {
     In(bool),
     AtTimeZone,
     Collate,
+    Overlaps,
 }
 
 impl Parser<'_> {
@@ -136,6 +137,7 @@ impl Parser<'_> {
                 "not" if not(self, "in") => (Infix::In(true), LIKE),
                 "at" if self.is_kw_at(1, "time") => (Infix::AtTimeZone, AT),
                 "collate" => (Infix::Collate, COLLATE),
+                "overlaps" => (Infix::Overlaps, OTHER),
                 "operator" if self.is_punct_at(1, "(") => (Infix::Op(OTHER), OTHER),
                 _ => return None,
             },
@@ -215,6 +217,18 @@ impl Parser<'_> {
                 self.expect_kws(&["at", "time", "zone"])?;
                 let zone = self.expr_at(AT + 1)?;
                 Ok(Expr::call("timezone", vec![zone, left], pos))
+            }
+            Infix::Overlaps => {
+                self.next();
+                let right = self.expr_at(OTHER + 1)?;
+                let (ExprKind::Row { fields: a, .. }, ExprKind::Row { fields: b, .. }) = (*left.kind, *right.kind) else {
+                    return Err(super::lex::syntax("syntax error", "overlaps", pos));
+                };
+                if a.len() != 2 || b.len() != 2 {
+                    let side = if a.len() != 2 { "left" } else { "right" };
+                    return Err(self.error_at(format!("wrong number of parameters on {side} side of OVERLAPS expression"), pos));
+                }
+                Ok(Expr::call("overlaps", a.into_iter().chain(b).collect(), pos))
             }
             Infix::Collate => {
                 self.next();

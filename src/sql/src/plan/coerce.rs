@@ -120,11 +120,11 @@ impl Binder<'_> {
             if t.ty == SqlType::Unknown {
                 let ty = self.set_parameter(*n, &to.ty, pos)?;
                 let e = HirScalar::Parameter(*n, ty.clone().nullable());
-                return if ty == to.ty { self.apply_typmod(e, to, ctx).map(Some) } else { self.try_coerce(e, to, ctx, pos) };
+                return if ty == to.ty { self.apply_typmod(e, to, ctx, false).map(Some) } else { self.try_coerce(e, to, ctx, pos) };
             }
         }
         if from.ty == to.ty {
-            return self.apply_typmod(e, to, ctx).map(Some);
+            return self.apply_typmod(e, to, ctx, false).map(Some);
         }
         if from.ty == SqlType::Unknown {
             // A column of type unknown (a literal deep in a subquery): read as text.
@@ -138,7 +138,7 @@ impl Binder<'_> {
         }
         let Some(path) = self.pathway(&from.ty, &to.ty, ctx) else { return Ok(None) };
         let e = self.apply_pathway(e, &path, to, ctx)?;
-        self.apply_typmod(e, to, ctx).map(Some)
+        self.apply_typmod(e, to, ctx, false).map(Some)
     }
 
     fn apply_pathway(&self, e: HirScalar, path: &Pathway, to: &ColType, ctx: CastContext) -> Result<HirScalar, SqlError> {
@@ -195,7 +195,8 @@ impl Binder<'_> {
     }
 
     /// Length coercion: `numeric(10,2)`, `varchar(5)`, `timestamp(3)` and arrays of them.
-    fn apply_typmod(&self, e: HirScalar, to: &ColType, ctx: CastContext) -> Result<HirScalar, SqlError> {
+    /// `now`: of an untyped literal, whose errors are the statement's.
+    fn apply_typmod(&self, e: HirScalar, to: &ColType, ctx: CastContext, now: bool) -> Result<HirScalar, SqlError> {
         let from = e.typ();
         if to.typmod < 0 || from.typmod == to.typmod {
             return Ok(e);
@@ -217,8 +218,11 @@ impl Binder<'_> {
         }
         let literal = matches!(&args[0], HirScalar::Literal(..));
         let call = self.call_oid(cast.func, args, ty)?;
-        if literal {
+        if literal && now {
             return self.fold(call);
+        }
+        if literal {
+            return Ok(self.fold(call.clone()).unwrap_or(call));
         }
         Ok(call)
     }
@@ -245,7 +249,7 @@ impl Binder<'_> {
                 self.fold(self.cast_io(text, other)?).map_err(|e| e.at(pos))?
             }
         };
-        self.apply_typmod(e, to, ctx).map_err(|e| e.at(pos))
+        self.apply_typmod(e, to, ctx, true).map_err(|e| e.at(pos))
     }
 
     /// Field by field.

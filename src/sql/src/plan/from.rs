@@ -250,7 +250,7 @@ impl Binder<'_> {
                 }
                 return Ok(out);
             }
-            let kind = self.kind_of(&name);
+            let kind = self.kind_of(&name, false);
             if matches!(kind, Some(expr::catalog::ProcKind::Function)) && call.over.is_none() {
                 let (args, names, positions, variadic) = self.call_args(call, &inner)?;
                 let types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();

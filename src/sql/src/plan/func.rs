@@ -111,7 +111,8 @@ impl Binder<'_> {
         if let Some(first) = knowns.next() {
             let ty = &actual[first];
             if knowns.all(|i| oids[i] == ty.oid()) {
-                let fits = |c: &Candidate<T>| c.args.iter().all(|a| self.can_coerce(ty, *a, CastContext::Implicit));
+                let same = vec![ty.clone(); oids.len()];
+                let fits = |c: &Candidate<T>| self.matches(&c.args, &same);
                 if cands.iter().filter(|c| fits(c)).count() == 1 {
                     cands.retain(fits);
                 }
@@ -481,6 +482,11 @@ impl Binder<'_> {
                 }
             };
             if let Some(c) = &p.compatible {
+                // There are no arrays of arrays, and `nonarray` means what it says.
+                let array = matches!(c, SqlType::Array(_));
+                if array && declared.iter().any(|d| matches!(*d, pseudo::ANYCOMPATIBLEARRAY | pseudo::ANYCOMPATIBLENONARRAY)) {
+                    return None;
+                }
                 if !compatible.iter().all(|t| self.can_coerce(t, c.oid(), CastContext::Implicit)) {
                     return None;
                 }

@@ -554,7 +554,7 @@ impl Binder<'_> {
     fn call(&self, call: &FuncCall, pos: Pos, env: &Env) -> Result<HirScalar, SqlError> {
         let name: Vec<&str> = call.name.iter().map(|n| n.name.as_str()).collect();
         // `(f(x)).y` aside, `rel.col` written as `col(rel)` and types used as functions: int4(x), text(x).
-        let kind = self.kind_of(&name);
+        let kind = self.kind_of(&name, call.within_group);
         if call.args.len() > 100 {
             return Err(SqlError::new(state::TOO_MANY_ARGUMENTS, "cannot pass more than 100 arguments to a function").at(pos));
         }
@@ -661,18 +661,17 @@ impl Binder<'_> {
         Ok((args, names, positions, variadic))
     }
 
-    /// What the functions of this name are; `None`: there are none.
-    pub fn kind_of(&self, name: &[&str]) -> Option<ProcKind> {
+    /// What the functions of this name are; `None`: there are none. `rank` and its kind are window functions and, with WITHIN GROUP,
+    /// aggregates.
+    pub fn kind_of(&self, name: &[&str], within_group: bool) -> Option<ProcKind> {
         let last = name.last()?;
-        let mut kind = None;
-        for p in expr::catalog::procs_by_name(last) {
-            // A name that is both (none but user-defined ones are) counts as a function.
-            kind = match (kind, p.kind) {
-                (Some(ProcKind::Function), _) => kind,
-                (_, k) => Some(k),
-            };
-        }
-        kind
+        let kinds: Vec<ProcKind> = expr::catalog::procs_by_name(last).map(|p| p.kind).collect();
+        let wanted = if within_group {
+            [ProcKind::Aggregate, ProcKind::Function, ProcKind::Window]
+        } else {
+            [ProcKind::Function, ProcKind::Window, ProcKind::Aggregate]
+        };
+        wanted.into_iter().find(|k| kinds.contains(k))
     }
 
     fn as_cast(&self, name: &[&str], args: &[HirScalar], positions: &[Pos], pos: Pos) -> Result<Option<HirScalar>, SqlError> {

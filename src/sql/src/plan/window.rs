@@ -54,7 +54,7 @@ impl Binder<'_> {
             None => return Err(SqlError::internal("window call without a window")),
         };
         let fname = *name.last().unwrap_or(&"");
-        let kind = self.kind_of(name);
+        let kind = self.kind_of(name, call.within_group);
         if call.distinct {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "DISTINCT is not implemented for window functions").at(pos));
         }
