@@ -25,6 +25,8 @@ mod basic;
 mod decimal;
 /// Exact sums of integers and floats.
 mod exact;
+/// Aggregates that build JSON.
+mod json;
 /// Ordered-set and hypothetical-set aggregates.
 mod ordered;
 
@@ -142,6 +144,10 @@ fn kind_of(p: &catalog::PgProc) -> Option<AggKind> {
         "bit_xor" => Basic(basic::bit_xor),
         "string_agg" => Basic(basic::string_agg),
         "array_agg" => Basic(basic::array_agg),
+        "json_agg" => Basic(json::json_agg),
+        "jsonb_agg" => Basic(json::jsonb_agg),
+        "json_object_agg" => Basic(json::json_object_agg),
+        "jsonb_object_agg" => Basic(json::jsonb_object_agg),
         "range_agg" => Basic(basic::range_agg),
         "range_intersect_agg" => Basic(basic::range_intersect_agg),
         "mode" => Basic(ordered::mode),

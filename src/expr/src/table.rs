@@ -11,6 +11,9 @@ use repr::{ColType, Numeric, SqlError, SqlType, Value};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+/// Functions over json and jsonb.
+mod json;
+
 /// A call of a set-returning function on each input row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableFunc {
@@ -31,7 +34,8 @@ pub struct TableFuncDef {
     pub rows: TableKernel,
 }
 
-/// Calls `emit` with each row; `emit` returns false when no more rows are wanted.
+/// Calls `emit` with each row; `emit` returns false when no more rows are wanted. Functions declared to return `record` get
+/// one argument more: a text[] literal with the names of `columns`.
 pub type TableKernel =
     fn(args: &[Value], types: &[ColType], columns: &[ColType], ctx: &EvalCtx, emit: &mut dyn FnMut(Vec<Value>) -> bool) -> Result<(), SqlError>;
 
@@ -284,4 +288,4 @@ const ENTRIES: &[TableEntry] = &[
 ];
 
 /// The files' tables.
-const TABLES: &[&[TableEntry]] = &[ENTRIES];
+const TABLES: &[&[TableEntry]] = &[ENTRIES, json::ENTRIES];

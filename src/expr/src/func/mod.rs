@@ -65,6 +65,8 @@ pub mod datetime;
 pub mod float;
 /// Addresses and networks.
 pub mod inet;
+/// JSON text as slices.
+pub mod json_text;
 /// The lifting of plain functions over columns.
 pub mod lift;
 /// LIKE, ILIKE, and the patterns of SIMILAR TO.
@@ -81,6 +83,8 @@ pub mod system;
 pub mod temporal;
 /// Text functions.
 pub mod text;
+/// SQL values as JSON, and JSON as SQL rows.
+pub mod to_json;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Volatility {

@@ -292,9 +292,12 @@ impl Binder<'_> {
         if !record && !decls.is_empty() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is only allowed for functions returning \"record\"").at(pos));
         }
-        let (func, mut columns, mut names, args) = self.table_call(r, args, positions, pos)?;
+        let (func, mut columns, mut names, mut args) = self.table_call(r, args, positions, pos)?;
         if record {
             (names, columns) = self.decl_types(decls)?;
+            // The function cannot see the names otherwise.
+            let list = Value::array(names.iter().cloned().map(Value::Text).collect());
+            args.push(HirScalar::Literal(list, SqlType::Text.array_of().not_null()));
         }
         let scalar = columns.len() == 1 && !matches!(r.ret, SqlType::Record(_));
         Ok((Hir::CallTable { func, args, columns, with_ordinality: false }, names, scalar))
