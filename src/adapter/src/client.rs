@@ -157,13 +157,13 @@ impl RowStream {
     }
 }
 
-/// COPY data (whole lines or tuples) in parts.
+/// COPY data in parts: a message a row, as Postgres sends it (header and trailer of the binary form are messages of their own).
 pub struct ByteStream {
-    pub receiver: tokio::sync::mpsc::Receiver<Result<Vec<u8>, SqlError>>,
+    pub receiver: tokio::sync::mpsc::Receiver<Result<Vec<Vec<u8>>, SqlError>>,
 }
 
 impl ByteStream {
-    pub async fn next(&mut self) -> Option<Result<Vec<u8>, SqlError>> {
+    pub async fn next(&mut self) -> Option<Result<Vec<Vec<u8>>, SqlError>> {
         self.receiver.recv().await
     }
 }

@@ -484,52 +484,46 @@ fn write_text(out: &mut Vec<u8>, value: Option<&str>, delimiter: u8, null: &str)
     }
 }
 
-async fn write_out(
-    mut rows: RowStream,
-    names: Vec<String>,
-    types: Vec<ColType>,
-    format: CopyFormat,
-    style: TextStyle,
-    count: Arc<AtomicU64>,
-    tx: mpsc::Sender<Result<Vec<u8>, SqlError>>,
-) {
-    let mut out = Vec::new();
-    let header = matches!(&format, CopyFormat::Text { header: true, .. } | CopyFormat::Csv { header: true, .. });
-    if format == CopyFormat::Binary {
-        out.extend_from_slice(BINARY_SIGNATURE);
-        out.extend_from_slice(&[0; 8]);
-    } else if header {
-        let row: Vec<Value> = names.iter().map(|n| Value::text(n.clone())).collect();
-        let text_types: Vec<ColType> = names.iter().map(|_| repr::SqlType::Text.not_null()).collect();
-        write_row(&mut out, &row, &text_types, &format, &style);
+type Messages = Result<Vec<Vec<u8>>, SqlError>;
+
+async fn write_out(mut rows: RowStream, names: Vec<String>, types: Vec<ColType>, format: CopyFormat, style: TextStyle, count: Arc<AtomicU64>, tx: mpsc::Sender<Messages>) {
+    let message = |row: &[Value], types: &[ColType]| {
+        let mut out = Vec::new();
+        write_row(&mut out, row, types, &format, &style);
+        out
+    };
+    let binary = format == CopyFormat::Binary;
+    let mut first = Vec::new();
+    if binary {
+        first.push([BINARY_SIGNATURE, &[0; 8]].concat());
+    } else if matches!(&format, CopyFormat::Text { header: true, .. } | CopyFormat::Csv { header: true, .. }) {
+        let header: Vec<Value> = names.iter().map(|n| Value::text(n.clone())).collect();
+        let text: Vec<ColType> = names.iter().map(|_| repr::SqlType::Text.not_null()).collect();
+        first.push(message(&header, &text));
+    }
+    if !first.is_empty() && tx.send(Ok(first)).await.is_err() {
+        return;
     }
     loop {
         let part = tokio::select! {
             p = rows.next() => p,
             () = tx.closed() => return,
         };
-        match part {
+        let messages = match part {
             Some(Ok(part)) => {
-                for row in &part {
-                    write_row(&mut out, row, &types, &format, &style);
-                }
                 count.fetch_add(part.len() as u64, Ordering::Relaxed);
-                if tx.send(Ok(std::mem::take(&mut out))).await.is_err() {
-                    return;
-                }
+                Ok(part.iter().map(|row| message(row, &types)).collect())
             }
-            Some(Err(e)) => {
-                let _ = tx.send(Err(e)).await;
-                return;
-            }
+            Some(Err(e)) => Err(e),
             None => break,
+        };
+        let ends = messages.is_err();
+        if tx.send(messages).await.is_err() || ends {
+            return;
         }
     }
-    if format == CopyFormat::Binary {
-        out.extend_from_slice(&(-1_i16).to_be_bytes());
-    }
-    if !out.is_empty() {
-        let _ = tx.send(Ok(out)).await;
+    if binary {
+        let _ = tx.send(Ok(vec![(-1_i16).to_be_bytes().to_vec()])).await;
     }
 }
 

@@ -16,9 +16,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.news();
         self.out.copy_response(b'H', columns, binary);
         while let Some(part) = self.next_part(&mut data.receiver).await? {
-            self.out.copy_data(&part);
-            if self.out.is_full() {
-                self.out.flush().await?;
+            for message in &part {
+                self.out.copy_data(message);
+                if self.out.is_full() {
+                    self.out.flush().await?;
+                }
             }
         }
         self.out.copy_done();
