@@ -59,52 +59,86 @@ fn table_mentions(t: &TableRef, name: &str) -> bool {
 
 /// Does the expression hold a subquery that names the relation?
 pub fn expr_mentions(e: &Expr, name: &str) -> bool {
+    let mut found = false;
+    visit(e, &mut |x| {
+        found = found
+            || match &*x.kind {
+                ExprKind::Exists(q) | ExprKind::Subquery(q) | ExprKind::ArraySubquery(q) | ExprKind::InSubquery { query: q, .. } => query_mentions(q, name),
+                ExprKind::Quantified { rhs: QuantifiedRhs::Query(q), .. } => query_mentions(q, name),
+                _ => false,
+            };
+        !found
+    });
+    found
+}
+
+/// Calls `f` on the expression and those in it, not on those of subqueries, as long as it says to go on.
+pub fn visit(e: &Expr, f: &mut dyn FnMut(&Expr) -> bool) {
+    if !f(e) {
+        return;
+    }
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-        let any = |es: &[Expr]| es.iter().any(|e| expr_mentions(e, name));
+        let mut all = |es: &[Expr]| es.iter().for_each(|e| visit(e, f));
         match &*e.kind {
-            ExprKind::Exists(q) | ExprKind::Subquery(q) | ExprKind::ArraySubquery(q) => query_mentions(q, name),
-            ExprKind::InSubquery { arg, query, .. } => expr_mentions(arg, name) || query_mentions(query, name),
-            ExprKind::Quantified { arg, rhs, .. } => {
-                expr_mentions(arg, name)
-                    || match rhs {
-                        QuantifiedRhs::Query(q) => query_mentions(q, name),
-                        QuantifiedRhs::Array(a) => expr_mentions(a, name),
-                    }
-            }
-            ExprKind::Unary { arg, .. }
+            ExprKind::InSubquery { arg, .. }
+            | ExprKind::Unary { arg, .. }
             | ExprKind::Not(arg)
             | ExprKind::IsNull { arg, .. }
             | ExprKind::IsBool { arg, .. }
             | ExprKind::Cast { arg, .. }
-            | ExprKind::Collate { arg, .. } => expr_mentions(arg, name),
+            | ExprKind::Collate { arg, .. } => visit(arg, f),
+            ExprKind::Quantified { arg, rhs, .. } => {
+                visit(arg, f);
+                if let QuantifiedRhs::Array(a) = rhs {
+                    visit(a, f);
+                }
+            }
             ExprKind::Indirection { arg, path } => {
-                expr_mentions(arg, name)
-                    || path.iter().any(|p| match p {
-                        Indirection::Index(e) => expr_mentions(e, name),
-                        Indirection::Slice(a, b) => a.iter().chain(b).any(|e| expr_mentions(e, name)),
-                        _ => false,
-                    })
+                visit(arg, f);
+                for p in path {
+                    match p {
+                        Indirection::Index(e) => visit(e, f),
+                        Indirection::Slice(a, b) => a.iter().chain(b).for_each(|e| visit(e, f)),
+                        _ => {}
+                    }
+                }
             }
             ExprKind::Binary { left, right, .. } | ExprKind::IsDistinct { left, right, .. } | ExprKind::NullIf(left, right) => {
-                expr_mentions(left, name) || expr_mentions(right, name)
+                visit(left, f);
+                visit(right, f);
             }
-            ExprKind::Like { arg, pattern, .. } => expr_mentions(arg, name) || expr_mentions(pattern, name),
-            ExprKind::Between { arg, low, high, .. } => [arg, low, high].into_iter().any(|e| expr_mentions(e, name)),
-            ExprKind::InList { arg, list, .. } => expr_mentions(arg, name) || any(list),
-            ExprKind::And(es) | ExprKind::Or(es) | ExprKind::Array(es) | ExprKind::Coalesce(es) | ExprKind::Grouping(es) => any(es),
-            ExprKind::Row { fields, .. } => any(fields),
-            ExprKind::MinMax { args, .. } => any(args),
+            ExprKind::Like { arg, pattern, .. } => {
+                visit(arg, f);
+                visit(pattern, f);
+            }
+            ExprKind::Between { arg, low, high, .. } => [arg, low, high].into_iter().for_each(|e| visit(e, f)),
+            ExprKind::InList { arg, list, .. } => {
+                visit(arg, f);
+                list.iter().for_each(|e| visit(e, f));
+            }
+            ExprKind::And(es) | ExprKind::Or(es) | ExprKind::Array(es) | ExprKind::Coalesce(es) | ExprKind::Grouping(es) => all(es),
+            ExprKind::Row { fields, .. } => all(fields),
+            ExprKind::MinMax { args, .. } => all(args),
             ExprKind::Case { operand, branches, otherwise } => {
-                operand.iter().chain(otherwise).any(|e| expr_mentions(e, name))
-                    || branches.iter().any(|(c, r)| expr_mentions(c, name) || expr_mentions(r, name))
+                operand.iter().chain(otherwise).for_each(|e| visit(e, f));
+                for (c, r) in branches {
+                    visit(c, f);
+                    visit(r, f);
+                }
             }
             ExprKind::Func(c) => {
-                c.args.iter().any(|a| expr_mentions(&a.expr, name))
-                    || c.filter.iter().any(|e| expr_mentions(e, name))
-                    || c.order_by.iter().any(|o| expr_mentions(&o.expr, name))
-                    || matches!(&c.over, Some(Over::Spec(w)) if window_mentions(w, name))
+                c.args.iter().for_each(|a| visit(&a.expr, f));
+                c.filter.iter().for_each(|e| visit(e, f));
+                c.order_by.iter().for_each(|o| visit(&o.expr, f));
+                if let Some(Over::Spec(w)) = &c.over {
+                    w.partition_by.iter().for_each(|e| visit(e, f));
+                    w.order_by.iter().for_each(|o| visit(&o.expr, f));
+                }
             }
-            ExprKind::Column(_)
+            ExprKind::Exists(_)
+            | ExprKind::Subquery(_)
+            | ExprKind::ArraySubquery(_)
+            | ExprKind::Column(_)
             | ExprKind::Param(_)
             | ExprKind::Null
             | ExprKind::Bool(_)
@@ -113,7 +147,7 @@ pub fn expr_mentions(e: &Expr, name: &str) -> bool {
             | ExprKind::BitString(_)
             | ExprKind::SqlValue(..)
             | ExprKind::Star(_)
-            | ExprKind::Default => false,
+            | ExprKind::Default => {}
         }
     })
 }

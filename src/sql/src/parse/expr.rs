@@ -93,9 +93,8 @@ impl Parser<'_> {
             if name == "-" {
                 // A negative constant, as Postgres folds it, so that -9223372036854775808 fits and -1 is a literal.
                 if let ExprKind::Number(n) = &*arg.kind {
-                    if !n.starts_with('-') {
-                        return Ok(Expr::new(ExprKind::Number(format!("-{n}")), pos));
-                    }
+                    let negated = n.strip_prefix('-').map_or_else(|| format!("-{n}"), str::to_owned);
+                    return Ok(Expr::new(ExprKind::Number(negated), pos));
                 }
             }
             return Ok(Expr::new(ExprKind::Unary { op: OpName { schema: None, name, pos }, arg }, pos));

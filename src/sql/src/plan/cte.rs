@@ -120,6 +120,7 @@ impl Binder<'_> {
         if mentions(left, name) {
             return bad(format!("recursive reference to query \"{name}\" must not appear within its non-recursive term"), c.name.pos);
         }
+        self.check_recursive_term(name, right, c.name.pos)?;
         // A WITH on the union itself is in sight of both terms.
         if let Some(w) = &q.with {
             return Err(SqlError::unsupported("WITH inside a recursive query", "put its items into the outer WITH RECURSIVE")
@@ -162,6 +163,53 @@ impl Binder<'_> {
         let bindings = vec![HirRec { id, types: types.clone(), value }];
         let item = Item::Recursive { bindings, limit: None, return_at_limit: false, used: vec![used] };
         Ok((entry, item))
+    }
+
+    /// Postgres's limits on the recursive term: one reference, not under an aggregate, the NULL side of an outer join, a subquery
+    /// or EXCEPT. (WITH MUTUALLY RECURSIVE has none of them.)
+    fn check_recursive_term(&self, name: &str, q: &Query, pos: Pos) -> Result<(), SqlError> {
+        let bad = |m: String| Err(SqlError::new(state::INVALID_RECURSION, m).at(pos));
+        let within = |what: &str| bad(format!("recursive reference to query \"{name}\" must not appear within {what}"));
+        match &q.body {
+            QueryBody::SetOp { op, left, right, .. } => match op {
+                SetOp::Except if mentions(right, name) => within("EXCEPT"),
+                SetOp::Intersect if mentions(left, name) || mentions(right, name) => within("INTERSECT"),
+                _ => {
+                    self.check_recursive_term(name, left, pos)?;
+                    self.check_recursive_term(name, right, pos)
+                }
+            },
+            QueryBody::Values(_) => Ok(()),
+            QueryBody::Select(s) => {
+                let mut count = 0;
+                for t in &s.from {
+                    if let Some(what) = references(t, name, false, &mut count) {
+                        return within(what);
+                    }
+                }
+                let exprs = s.targets.iter().map(|t| &t.expr).chain(&s.filter).chain(&s.having);
+                for e in exprs {
+                    if crate::ast::walk::expr_mentions(e, name) {
+                        return within("a subquery");
+                    }
+                    let mut aggregate = false;
+                    crate::ast::walk::visit(e, &mut |x| {
+                        if let ExprKind::Func(f) = &*x.kind {
+                            let n: Vec<&str> = f.name.iter().map(|i| i.name.as_str()).collect();
+                            aggregate |= f.over.is_none() && self.kind_of(&n, f.within_group) == Some(expr::catalog::ProcKind::Aggregate);
+                        }
+                        !aggregate
+                    });
+                    if aggregate && count > 0 {
+                        return bad("aggregate functions are not allowed in a recursive query's recursive term".into());
+                    }
+                }
+                if count > 1 {
+                    return bad(format!("recursive reference to query \"{name}\" must not appear more than once"));
+                }
+                Ok(())
+            }
+        }
     }
 
     fn mutual(&self, w: &With, m: &Mutual, env: &Env) -> Result<(Vec<Item>, Env), SqlError> {
@@ -211,6 +259,36 @@ impl Binder<'_> {
         let used = entries.iter().map(|e| e.used.clone()).collect::<Vec<_>>();
         used.iter().for_each(|u| u.set(false));
         Ok((vec![Item::Recursive { bindings, limit: m.limit, return_at_limit: m.return_at_limit, used }], env))
+    }
+}
+
+/// Counts the references to `name`; the construct that forbids one, if it stands there. `nulled`: on the NULL side of an outer join.
+fn references(t: &TableRef, name: &str, nulled: bool, count: &mut usize) -> Option<&'static str> {
+    match t {
+        TableRef::Relation { name: n, .. } => {
+            let hit = n.parts.len() == 1 && n.parts[0] == name;
+            *count += usize::from(hit);
+            (hit && nulled).then_some("an outer join")
+        }
+        TableRef::Subquery { query, .. } => {
+            if mentions(query, name) {
+                *count += 1;
+                if nulled {
+                    return Some("an outer join");
+                }
+            }
+            None
+        }
+        TableRef::Function { .. } => None,
+        TableRef::Join { left, right, kind, .. } => {
+            let (l, r) = match kind {
+                JoinType::Left => (nulled, true),
+                JoinType::Right => (true, nulled),
+                JoinType::Full => (true, true),
+                _ => (nulled, nulled),
+            };
+            references(left, name, l, count).or_else(|| references(right, name, r, count))
+        }
     }
 }
 

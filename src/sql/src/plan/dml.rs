@@ -448,6 +448,8 @@ fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
         rel_visible: true,
         cols_visible: true,
         row_oid: ::expr::catalog::pseudo::RECORD,
+        hidden: None,
+        rel_oid: 0,
         scalar: false,
         null_extended: false,
         key: None,

@@ -151,6 +151,8 @@ impl Binder<'_> {
             SqlType::Record(r) => r.oid,
             _ => pseudo::RECORD,
         };
+        item.hidden = alias.filter(|a| a.name.name != rel.name.name).map(|_| rel.name.name.clone());
+        item.rel_oid = rel.oid;
         item.key = rel.unique.first().map(|u| u.1.clone()).filter(|_| matches!(rel.kind, RelationKind::Table));
         if let Some(a) = alias {
             apply_columns(&mut item, a)?;
@@ -385,6 +387,8 @@ impl Binder<'_> {
                 rel_visible: true,
                 cols_visible: true,
                 row_oid: pseudo::RECORD,
+                hidden: None,
+                rel_oid: 0,
                 scalar: false,
                 null_extended: false,
                 key: None,
@@ -475,6 +479,8 @@ impl Binder<'_> {
             rel_visible: rel,
             cols_visible: vis,
             row_oid: pseudo::RECORD,
+            hidden: None,
+            rel_oid: 0,
             scalar: false,
             null_extended: false,
             key: None,
@@ -533,6 +539,8 @@ fn named_item(name: &str, names: Vec<String>, types: &[ColType]) -> NsItem {
         rel_visible: true,
         cols_visible: true,
         row_oid: pseudo::RECORD,
+        hidden: None,
+        rel_oid: 0,
         scalar: false,
         null_extended: false,
         key: None,

@@ -158,6 +158,8 @@ impl Binder<'_> {
             rel_visible: false,
             cols_visible: true,
             row_oid: pseudo::RECORD,
+            hidden: None,
+            rel_oid: 0,
             scalar: false,
             null_extended: false,
             key: None,

@@ -96,7 +96,13 @@ impl Binder<'_> {
                 if let Some(into) = &s.into {
                     return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(into.pos));
                 }
-                self.select(s, &q.order_by, env, typed)?
+                let b = self.select(s, &q.order_by, env, typed)?;
+                for (e, what) in [(&q.limit, "LIMIT"), (&q.offset, "OFFSET")] {
+                    if let Some(e) = e {
+                        self.no_variables(e, s, env, what)?;
+                    }
+                }
+                b
             }
             QueryBody::Values(rows) => {
                 let b = self.values(rows, env, typed)?;
@@ -170,6 +176,19 @@ impl Binder<'_> {
         hir = self.set_returning(hir, &level, &mut all)?;
         drop(all);
         self.finish_select(s, hir, targets, sort, distinct_on, literals)
+    }
+
+    /// LIMIT sees no column of its query; one that it names is 42P10 rather than unknown.
+    fn no_variables(&self, e: &Expr, s: &Select, env: &Env, what: &str) -> Result<(), SqlError> {
+        let ExprKind::Column(parts) = &*e.kind else { return Ok(()) };
+        let part = self.from_list(&s.from, env)?;
+        let here = env.push(Rc::new(Level { items: part.items, calls: Calls::new(Clause::Limit) }));
+        match self.resolve_column(parts, &here) {
+            Ok(HirScalar::Column(c, _)) if c.level == 0 => {
+                Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, format!("argument of {what} must not contain variables")).at(e.pos))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// One item of the select list; `*` gives several.

@@ -93,6 +93,10 @@ pub struct NsItem {
     pub cols_visible: bool,
     /// OID of the row type: a relation's own, or `record`.
     pub row_oid: u32,
+    /// The relation's own name where an alias hides it.
+    pub hidden: Option<String>,
+    /// `pg_class.oid` of a relation: what `tableoid` reads; 0 otherwise.
+    pub rel_oid: u32,
     /// A function that returns one plain column: its whole row is that column.
     pub scalar: bool,
     /// On the side of an outer join that NULLs may replace.
@@ -190,6 +194,11 @@ pub fn row_type_of(rel: &Relation) -> SqlType {
     SqlType::Record(Arc::new(RecordType { oid, name: Some(rel.name.name.clone()), fields }))
 }
 
+/// The system column `tableoid`; a row that an outer join made up is not told apart.
+fn table_oid(item: &NsItem) -> HirScalar {
+    HirScalar::Literal(Value::UInt4(item.rel_oid), SqlType::Oid.not_null())
+}
+
 impl NsItem {
     pub fn column(&self, level: usize, i: usize) -> HirScalar {
         let c = &self.cols[i];
@@ -211,6 +220,11 @@ impl Binder<'_> {
                 }
                 if let Some((level, item)) = self.find_item(None, &col.name, env, pos)? {
                     return self.whole_row(item, level);
+                }
+                if col.name == "tableoid" {
+                    if let Some([item]) = env.level().map(|l| l.items.as_slice()).filter(|i| i.len() == 1 && i[0].rel_oid != 0) {
+                        return Ok(table_oid(item));
+                    }
                 }
                 Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", col.name)).at(pos))
             }
@@ -288,13 +302,20 @@ impl Binder<'_> {
         }
         match found {
             Some(i) => Ok(item.column(level, i)),
+            None if col == "tableoid" && item.rel_oid != 0 => Ok(table_oid(item)),
             None => Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column {rel}.{col} does not exist")).at(pos)),
         }
     }
 
     pub fn missing_relation(&self, schema: Option<&str>, rel: &str, env: &Env, pos: Pos) -> SqlError {
         let hidden = env.nodes().any(|n| n.level.items.iter().any(|i| i.name == rel));
-        let written = schema.map_or_else(|| rel.to_owned(), |s| format!("{s}.{rel}"));
+        let written = if hidden { rel.to_owned() } else { schema.map_or_else(|| rel.to_owned(), |s| format!("{s}.{rel}")) };
+        let alias = env.nodes().find_map(|n| n.level.items.iter().find(|i| i.hidden.as_deref() == Some(rel)));
+        if let (Some(a), false) = (alias, hidden) {
+            return SqlError::new(state::UNDEFINED_TABLE, format!("invalid reference to FROM-clause entry for table \"{written}\""))
+                .with_hint(format!("Perhaps you meant to reference the table alias \"{}\".", a.name))
+                .at(pos);
+        }
         if hidden {
             return SqlError::new(state::UNDEFINED_TABLE, format!("invalid reference to FROM-clause entry for table \"{written}\""))
                 .with_hint(format!("There is an entry for table \"{rel}\", but it cannot be referenced from this part of the query."))
