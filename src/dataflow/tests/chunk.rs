@@ -2,11 +2,13 @@
 //!
 //! Lanes collide and groups straddle chunks on purpose: what one dataflow test would meet once a year.
 
-use dataflow::arrange::{find_key, gallop_key, lane_of, sort_blocks, Block, Body, RowChunk, Time};
+use dataflow::arrange::{find_key, gallop_key, lane_of, sort_blocks, Block, Body, Budget, RowBatcher, RowChunk, Time};
+use differential_dataflow::batcher::Extract;
 use differential_dataflow::consolidation::consolidate_updates;
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::trace::chunk::{is_graded, merge_chains, settle_all, Chunk};
 use std::collections::VecDeque;
+use std::time::Duration;
 use timely::bytes::arc::BytesMut;
 use timely::dataflow::channels::ContainerBytes;
 use timely::order::Product;
@@ -83,7 +85,7 @@ fn cut<T: Time>(r: &mut Rng, f: &Flat<T>, max: u64) -> Vec<RowChunk<T, i64>> {
 #[test]
 fn chunk_operations_equal_the_model() {
     let mut r = Rng(0x0123_4567);
-    for round in 0..120 {
+    for round in 0..48 {
         let n = [10, 100, 1500, 6000][round % 4];
         let (keys, vals) = ([3, 50, 5000][round % 3], [1, 4][round % 2]);
         let (fa, fb) = (norm(updates(&mut r, n, keys, vals)), norm(updates(&mut r, n / 2 + 1, keys, vals)));
@@ -182,4 +184,35 @@ fn blocks_survive_the_way_between_processes() {
             assert_eq!(body_flat(&through_bytes(&block).0), body_flat(&block.0));
         }
     }
+}
+
+#[test]
+fn a_batcher_worked_in_small_steps_gives_what_was_put_in() {
+    let mut r = Rng(0xCAFE);
+    let mut steps = 0;
+    for round in 0..12 {
+        let mut all: Flat<Round> = vec![];
+        let mut batchers: Vec<RowBatcher<Round, i64>> = (0..3).map(|_| RowBatcher::default()).collect();
+        for _ in 0..8 {
+            let n = [5, 900, 5000][r.n(3) as usize];
+            let f = updates(&mut r, n, [4, 3000][round % 2], 3);
+            let which = r.n(3) as usize;
+            batchers[which].insert_body(body(&f));
+            all.extend(f);
+            for _ in 0..r.n(4) {
+                batchers[which].work(&mut Budget::new(Duration::ZERO));
+            }
+        }
+        let mut last = batchers.pop().unwrap();
+        batchers.into_iter().for_each(|b| last.absorb(b));
+        while !last.work(&mut Budget::new(Duration::ZERO)) {
+            steps += 1;
+        }
+        let (early, late): (Flat<Round>, Flat<Round>) = norm(all).into_iter().partition(|u| u.1.outer < 2);
+        for (upper, want) in [(Antichain::from_elem(Product::new(2, 0)), early), (Antichain::new(), late)] {
+            let got = last.extract(upper.borrow()).0.map(|b| flat(&b.chunks)).unwrap_or_default();
+            assert_eq!(got, want, "round {round}");
+        }
+    }
+    assert!(steps > 10, "hardly anything was done in steps");
 }

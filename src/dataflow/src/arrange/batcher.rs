@@ -1,58 +1,150 @@
-//! Sorting staged updates into batches.
+//! Sorting staged updates into batches, in bounded steps.
 //!
-//! Blocks are staged, sorted in large runs (first split by the lanes' top bits, so that each part sorts and gathers
-//! within the cache and the sorted parts concatenate without merging), and left to differential's geometric merge ladder.
+//! ```text
+//!   blocks ──staged──► sorted runs (chains of chunks) ──the two smallest merged, a few chunks a step──► one chain ──► batch
+//! ```
+//!
+//! Blocks are sorted in large runs, first split by the lanes' top bits, so that each part sorts and gathers within the
+//! cache and the sorted parts concatenate without merging. Merging goes on while input still arrives, and stops when an
+//! activation's time is up.
 
-use super::{Block, Body, RowChunk, Time, Weight, TARGET};
-use differential_dataflow::batcher::merge::{Extractor, MergeLadder};
+use super::{Block, Body, Budget, RowChunk, Time, Weight, TARGET};
 use differential_dataflow::batcher::{Batcher, Extract};
 use differential_dataflow::logging::Logger;
-use differential_dataflow::trace::chunk::{settle_all, ChunkBatch, ChunkMerger};
+use differential_dataflow::trace::chunk::{settle_all, Chunk, ChunkBatch};
+use std::collections::VecDeque;
 use timely::progress::frontier::{Antichain, AntichainRef};
 
-/// Rows that are staged before they are sorted: a memory knob (83 bytes a row at the peak; 1 M rows gave 118 for no gain in time).
-const STAGE: usize = 1 << 17;
+/// Rows that are staged before they are sorted: the longest single step, and a memory knob.
+const STAGE: usize = 1 << 16;
 /// Rows above which a sort is split by lane.
 const SPLIT: usize = 16_384;
+/// Chunks of each side that one step of a merge takes.
+const BURST: usize = 4;
+
+type Chain<T, R> = VecDeque<RowChunk<T, R>>;
+
+/// Two chains on their way to one.
+struct Merging<T: Time, R: Weight> {
+    left: Chain<T, R>,
+    right: Chain<T, R>,
+    /// What of each side is before the merge.
+    heads: [Chain<T, R>; 2],
+    out: Chain<T, R>,
+}
+
+impl<T: Time, R: Weight> Merging<T, R> {
+    /// One burst; true when the merge is over.
+    fn step(&mut self, budget: &mut Budget) -> bool {
+        for (chain, head) in [&mut self.left, &mut self.right].into_iter().zip(&mut self.heads) {
+            while head.len() < BURST {
+                let Some(c) = chain.pop_front() else { break };
+                head.push_back(c);
+            }
+        }
+        let [a, b] = &mut self.heads;
+        if a.is_empty() || b.is_empty() {
+            self.out.extend(a.drain(..).chain(self.left.drain(..)));
+            self.out.extend(b.drain(..).chain(self.right.drain(..)));
+            return true;
+        }
+        budget.charge(a.iter().chain(b.iter()).map(|c| c.body().len()).sum());
+        RowChunk::merge(a, b, &mut self.out);
+        false
+    }
+}
 
 pub struct RowBatcher<T: Time, R: Weight> {
     staged: Vec<Body<T, R>>,
     staged_len: usize,
-    ladder: MergeLadder<ChunkMerger<RowChunk<T, R>>>,
-    merger: ChunkMerger<RowChunk<T, R>>,
+    chains: Vec<Chain<T, R>>,
+    merging: Option<Merging<T, R>>,
     frontier: Antichain<T>,
 }
 
-impl<T: Time, R: Weight> RowBatcher<T, R> {
-    pub fn new(logger: Option<Logger>, operator: usize) -> Self {
-        RowBatcher { staged: vec![], staged_len: 0, ladder: MergeLadder::new(logger, operator), merger: Default::default(), frontier: Antichain::new() }
+impl<T: Time, R: Weight> Default for RowBatcher<T, R> {
+    fn default() -> Self {
+        RowBatcher { staged: vec![], staged_len: 0, chains: vec![], merging: None, frontier: Antichain::new() }
     }
+}
+
+impl<T: Time, R: Weight> RowBatcher<T, R> {
+    /// As differential's arrange makes it.
+    pub fn new(_: Option<Logger>, _: usize) -> Self {
+        RowBatcher::default()
+    }
+
     fn sort(&mut self) {
         if self.staged_len > 0 {
             let chain = sort_blocks(&self.staged);
             self.staged.clear();
             self.staged_len = 0;
-            self.ladder.insert_chain(chain);
+            self.restore(chain);
         }
     }
-    /// Everything retained, as one sorted chain; shares the chunks.
-    pub fn snapshot(&mut self) -> Vec<RowChunk<T, R>> {
-        self.sort();
-        let chain = self.ladder.merge_all();
-        self.ladder.insert_chain(chain.clone());
-        chain
-    }
-    /// Takes back what `snapshot` gave.
-    pub fn restore(&mut self, chain: Vec<RowChunk<T, R>>) {
-        if !chain.is_empty() {
-            self.ladder.insert_chain(chain);
-        }
-    }
+
     pub fn insert_body(&mut self, body: Body<T, R>) {
         self.staged_len += body.len();
         self.staged.push(body);
         if self.staged_len >= STAGE {
             self.sort();
+        }
+    }
+
+    /// Takes in all that another batcher holds.
+    pub fn absorb(&mut self, mut other: RowBatcher<T, R>) {
+        other.staged.drain(..).for_each(|b| self.insert_body(b));
+        if let Some(Merging { left, right, heads: [a, b], mut out }) = other.merging.take() {
+            // What was merged lies below what was not.
+            out.extend(a.into_iter().chain(left));
+            self.chains.push(out);
+            self.chains.push(b.into_iter().chain(right).collect());
+        }
+        self.chains.append(&mut other.chains);
+        self.chains.retain(|c| !c.is_empty());
+    }
+
+    /// Sorts and merges until the budget is spent; true when one chain is left at most.
+    pub fn work(&mut self, budget: &mut Budget) -> bool {
+        if self.staged_len > 0 {
+            budget.charge(self.staged_len);
+            self.sort();
+        }
+        while !budget.spent {
+            if let Some(m) = &mut self.merging {
+                if m.step(budget) {
+                    self.chains.extend(self.merging.take().map(|m| m.out).filter(|c| !c.is_empty()));
+                }
+                continue;
+            }
+            if self.chains.len() < 2 {
+                return true;
+            }
+            // The smallest are last.
+            self.chains.sort_by_key(|c| std::cmp::Reverse(c.len()));
+            if let (Some(left), Some(right)) = (self.chains.pop(), self.chains.pop()) {
+                self.merging = Some(Merging { left, right, heads: Default::default(), out: VecDeque::new() });
+            }
+        }
+        self.merging.is_none() && self.chains.len() < 2
+    }
+
+    fn merge_all(&mut self) -> Chain<T, R> {
+        while !self.work(&mut Budget::endless()) {}
+        self.chains.pop().unwrap_or_default()
+    }
+
+    /// Everything retained, as one sorted chain; shares the chunks.
+    pub fn snapshot(&mut self) -> Vec<RowChunk<T, R>> {
+        let chain: Vec<_> = self.merge_all().into();
+        self.restore(chain.clone());
+        chain
+    }
+
+    /// Takes back what `snapshot` gave.
+    pub fn restore(&mut self, chain: Vec<RowChunk<T, R>>) {
+        if !chain.is_empty() {
+            self.chains.push(chain.into());
         }
     }
 }
@@ -61,12 +153,13 @@ impl<T: Time, R: Weight> Extract for RowBatcher<T, R> {
     type Time = T;
     type Output = ChunkBatch<RowChunk<T, R>>;
     fn extract<'a>(&'a mut self, upper: AntichainRef<'_, T>) -> (Option<Self::Output>, AntichainRef<'a, T>) {
-        self.sort();
-        let merged = self.ladder.merge_all();
-        let (mut ship, mut kept) = (vec![], vec![]);
+        let mut merged = self.merge_all();
+        let (mut keep, mut ship) = (VecDeque::new(), VecDeque::new());
         self.frontier.clear();
-        self.merger.extract(merged, upper, &mut self.frontier, &mut ship, &mut kept, &mut vec![]);
-        self.ladder.insert_chain(kept);
+        while !merged.is_empty() {
+            RowChunk::extract(&mut merged, upper, &mut self.frontier, &mut keep, &mut ship);
+        }
+        self.restore(keep.into());
         let ship = settle_all(ship);
         ((!ship.is_empty()).then(|| ChunkBatch::new(ship)), self.frontier.borrow())
     }

@@ -1,7 +1,8 @@
 //! The arrange operator: blocks in, an arrangement out, with resume, cut and stop.
 //!
-//! Differs from differential's own in four ways:
+//! Differs from differential's own in five ways:
 //! - input is staged by stamp, so that the batcher holds only updates of closed ticks and a cut holds exactly those;
+//! - sorting and merging go on in steps, while input arrives and after;
 //! - it can start from a saved arrangement: saved spans are in the trace and not in the stream, and it is ahead of its
 //!   input until that reaches the saved upper;
 //! - a *stopped* source is not taken for a *finished* one: with `stopped` set the empty frontier is not passed on;
@@ -9,14 +10,15 @@
 //!
 //! Not here: arranging inside recursion (partially ordered times), which takes differential's own.
 
-use super::{Agent, Arr, Block, RowB, RowBatcher, RowChunk, RowSpine, Spans, Time, Weight};
+use super::{Agent, Arr, Block, Budget, RowB, RowBatcher, RowChunk, RowSpine, Spans, Time, Weight};
 use differential_dataflow::batcher::{Batcher, Extract};
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
 use differential_dataflow::trace::{Description, Span, Trace, TraceReader};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 use timely::dataflow::channels::pact::ParallelizationContract;
 use timely::dataflow::operators::generic::Operator;
 use timely::dataflow::operators::{Capability, CapabilitySet};
@@ -24,6 +26,9 @@ use timely::dataflow::Stream;
 use timely::order::{PartialOrder, TotalOrder};
 use timely::progress::frontier::Antichain;
 use timely::progress::Stamp;
+
+/// Time that an activation merges for.
+const BUDGET: Duration = Duration::from_millis(2);
 
 /// An arrangement's content at a cut, and the updates beyond it that its batcher held.
 #[derive(Clone)]
@@ -123,8 +128,9 @@ pub fn arrange<'s, T: Time + TotalOrder, R: Weight>(
     let reader_out = &mut reader;
     let scope = stream.scope();
     let stream = stream.unary_frontier(pact, name, move |capability, info| {
-        let mut batcher = RowBatcher::<T, R>::new(None, info.global_id);
+        let mut batcher = RowBatcher::<T, R>::default();
         let spine = RowSpine::<T, R>::new(info.clone(), None, Some(scope.activator_for(info.address.clone())));
+        let activator = scope.activator_for(info.address.clone());
         let (mut agent, mut writer) = TraceAgent::new(spine, info, None);
         let mut caps = Antichain::<Capability<T>>::new();
         let mut prev = Antichain::from_elem(T::minimum());
@@ -142,7 +148,10 @@ pub fn arrange<'s, T: Time + TotalOrder, R: Weight>(
         let mut writer = QuietWriter::new(writer, ctl.complete.clone());
         *reader_out = Some(agent);
         drop(capability);
-        let mut waiting: BTreeMap<T, Vec<Block<T, R>>> = BTreeMap::new();
+        // By stamp: what has arrived, sorted while more arrives.
+        let mut waiting: BTreeMap<T, RowBatcher<T, R>> = BTreeMap::new();
+        // The frontier up to which the batcher is being merged: begun once, finished in steps.
+        let mut working: VecDeque<(Antichain<T>, bool)> = VecDeque::new();
         move |(input, frontier), output| {
             let w = writer.get();
             input.for_each(|cap, data| {
@@ -154,24 +163,31 @@ pub fn arrange<'s, T: Time + TotalOrder, R: Weight>(
                 for c in cap.retain_stamp(0).iter() {
                     caps.insert(c.clone());
                 }
-                waiting.entry(t).or_default().push(std::mem::take(data));
+                waiting.entry(t).or_default().insert(data);
             });
             if ctl.stopped.get() {
                 caps = Antichain::new();
                 waiting.clear();
-                batcher = RowBatcher::new(None, 0);
+                working.clear();
+                batcher = RowBatcher::default();
                 return;
             }
+            let mut budget = Budget::new(BUDGET);
             let want = ctl.want.borrow().clone();
-            for (target, cut) in targets(&prev, frontier.frontier().to_owned(), &want) {
+            if working.is_empty() {
+                working.extend(targets(&prev, frontier.frontier().to_owned(), &want));
+            }
+            while let Some((target, cut)) = working.front().cloned() {
                 if target != prev {
                     while let Some(e) = waiting.first_entry() {
                         if target.less_equal(e.key()) {
                             break;
                         }
-                        for mut b in e.remove() {
-                            batcher.insert(&mut b);
-                        }
+                        batcher.absorb(e.remove());
+                    }
+                    if !batcher.work(&mut budget) {
+                        activator.activate();
+                        break;
                     }
                     let retired = caps.elements().iter().filter(|c| !target.less_equal(c.time())).cloned().collect::<CapabilitySet<_>>();
                     if retired.is_empty() {
@@ -192,6 +208,11 @@ pub fn arrange<'s, T: Time + TotalOrder, R: Weight>(
                     }
                     prev = target;
                 }
+                working.pop_front();
+                if working.is_empty() && *frontier.frontier() != *prev.borrow() {
+                    // The frontier moved while this one was worked on.
+                    activator.activate();
+                }
                 if cut {
                     *ctl.want.borrow_mut() = None;
                     let (mut spans, mut since) = (vec![], Antichain::from_elem(T::minimum()));
@@ -202,6 +223,11 @@ pub fn arrange<'s, T: Time + TotalOrder, R: Weight>(
                         });
                     }
                     *ctl.got.borrow_mut() = Some(Saved { spans, since, upper: prev.clone(), pending: batcher.snapshot() });
+                }
+            }
+            for early in waiting.values_mut() {
+                if !budget.spent {
+                    early.work(&mut budget);
                 }
             }
             if prev.is_empty() {

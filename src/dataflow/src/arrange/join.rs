@@ -32,14 +32,18 @@ const LOAD_ROWS: usize = 1024;
 
 /// What is left of an activation.
 pub struct Budget {
-    end: Instant,
+    end: Option<Instant>,
     charged: usize,
     pub spent: bool,
 }
 
 impl Budget {
     pub fn new(d: Duration) -> Self {
-        Budget { end: Instant::now() + d, charged: 0, spent: false }
+        Budget { end: Some(Instant::now() + d), charged: 0, spent: false }
+    }
+    /// A budget that is never spent.
+    pub fn endless() -> Self {
+        Budget { end: None, charged: 0, spent: false }
     }
     /// Looks at the clock once per 1024 units charged.
     #[inline]
@@ -47,7 +51,7 @@ impl Budget {
         self.charged += units;
         if self.charged >= 1024 {
             self.charged = 0;
-            self.spent = self.spent || Instant::now() >= self.end;
+            self.spent = self.spent || self.end.is_some_and(|end| Instant::now() >= end);
         }
     }
 }
@@ -193,7 +197,7 @@ impl<T: Time> Gather<T> {
                             mine.push(x.val(self.update));
                             theirs.push(others[h.batch as usize].chunks[h.chunk as usize].body().val(h.update as usize));
                             times.push(h.time.join(&t));
-                            diffs.push(h.diff * diff);
+                            diffs.push(h.diff.saturating_mul(*diff));
                             self.hit += 1;
                         }
                     }
