@@ -2,6 +2,7 @@
 //!
 //! The empty set is a key of a relation of at most one row. NULLs agree with each other here.
 
+use crate::chain::Chain;
 use expr::Scalar;
 use plan::{Equivalence, Id, LocalId, Mir};
 use repr::Value;
@@ -77,10 +78,33 @@ pub fn unique_keys(mir: &Mir, locals: &LocalKeys) -> Vec<Vec<usize>> {
         Mir::Negate { .. } => vec![],
         Mir::Union { inputs } => match &inputs[..] {
             [one] => unique_keys(one, locals),
+            [groups, rest] => with_defaults(groups, rest, locals).into_iter().collect(),
             _ => vec![],
         },
     };
     minimal(keys)
+}
+
+/// Groups by key, and a row of defaults for each key of a set that has no group: `G union map (K minus keys of G)`.
+fn with_defaults(groups: &Mir, rest: &Mir, locals: &LocalKeys) -> Option<Vec<usize>> {
+    let (base, chain) = Chain::peel(rest);
+    let Mir::Union { inputs } = base else { return None };
+    let (set, minus) = match &inputs[..] {
+        [set, Mir::Negate { input }] | [Mir::Negate { input }, set] => (set, input),
+        _ => return None,
+    };
+    let (below, outputs) = match &**minus {
+        Mir::Project { input, outputs } => (&**input, outputs.clone()),
+        other => (other, (0..other.arity()).collect()),
+    };
+    let set_keys = unique_keys(set, locals);
+    let group_keys = unique_keys(groups, locals);
+    let is_key = |k: &[usize], keys: &[Vec<usize>]| keys.iter().any(|u| u.iter().all(|c| k.contains(c)));
+    let every: Vec<usize> = (0..set.arity()).collect();
+    // The same columns of the union are the key in both parts.
+    let aligned = outputs.iter().enumerate().all(|(i, o)| chain.project.get(*o) == Some(&i));
+    let fits = below == groups && !chain.has_predicates() && aligned && is_key(&every, &set_keys) && is_key(&outputs, &group_keys);
+    fits.then_some(outputs)
 }
 
 fn minimal(keys: Vec<Vec<usize>>) -> Vec<Vec<usize>> {

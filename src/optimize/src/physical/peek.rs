@@ -3,10 +3,11 @@
 use super::{Dataflow, Planner};
 use crate::chain::Chain;
 use crate::{Indexes, OptimizeCtx};
-use expr::Scalar;
+use expr::eval::eval_row;
+use expr::{EvalCtx, Scalar};
 use plan::equality::{equality_sides, is_equality, same_keys};
-use plan::{Finishing, Id, Import, Mir, PeekPlan};
-use repr::{ColType, GlobalId, SqlError, SqlType, Value};
+use plan::{Finishing, Id, Import, Mfp, Mir, PeekPlan};
+use repr::{ColType, Diff, GlobalId, SqlError, SqlType, Value};
 
 /// How a query is answered, and what it reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,10 @@ pub fn plan_peek(mir: &Mir, finishing: Finishing, ctx: &OptimizeCtx, indexes: In
         return Ok(Peek { plan: PeekPlan::Constant { rows: rows.clone(), types: types.clone() }, imports: vec![], finishing });
     }
     let (base, chain) = Chain::peel(mir);
+    if let Mir::Constant { rows, types } = base {
+        let rows = rows.clone().and_then(|rows| computed(rows, types, &chain.finish(), ctx.ctx));
+        return Ok(Peek { plan: PeekPlan::Constant { rows, types: mir.types() }, imports: vec![], finishing });
+    }
     if let Mir::Get { id: Id::Global(object), types, .. } = base {
         let found = indexes(*object);
         if let Some(plan) = arrangement(*object, types, &chain, &found) {
@@ -35,6 +40,31 @@ pub fn plan_peek(mir: &Mir, finishing: Finishing, ctx: &OptimizeCtx, indexes: In
     let lir = p.node(mir)?;
     let Dataflow { lir, imports, .. } = Dataflow { imports: p.imports(), lir, notices: vec![] };
     Ok(Peek { plan: PeekPlan::Dataflow(lir), imports, finishing })
+}
+
+/// Row by row, as the engine would do it: what planning may not fold (errors, random numbers) is computed once, now.
+fn computed(rows: Vec<(Vec<Value>, Diff)>, types: &[ColType], mfp: &Mfp, ctx: &EvalCtx) -> Result<Vec<(Vec<Value>, Diff)>, SqlError> {
+    let mut all = types.to_vec();
+    for m in &mfp.maps {
+        let t = m.typ(&all);
+        all.push(t);
+    }
+    let mut out = Vec::new();
+    'rows: for (mut row, diff) in rows {
+        for n in mfp.input_arity..=all.len() {
+            for (_, p) in mfp.predicates.iter().filter(|(at, _)| *at == n) {
+                if eval_row(p, &row, &all[..n], ctx)? != Value::Bool(true) {
+                    continue 'rows;
+                }
+            }
+            if let Some(m) = mfp.maps.get(n - mfp.input_arity) {
+                let v = eval_row(m, &row, &all[..n], ctx)?;
+                row.push(v);
+            }
+        }
+        out.push((mfp.project.iter().map(|c| row[*c].clone()).collect(), diff));
+    }
+    Ok(out)
 }
 
 /// A look-up in the index with the longest key that the predicates bind completely, else a scan of the first.

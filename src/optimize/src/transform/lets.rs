@@ -3,6 +3,7 @@
 //! A binding outside a recursion stays outside: inside, it would be computed in each round.
 
 use super::take;
+use expr::Scalar;
 use plan::{Id, LocalId, Mir};
 use repr::ColType;
 use std::collections::BTreeSet;
@@ -69,7 +70,8 @@ fn is_cheap(value: &Mir) -> bool {
     match value {
         Mir::Get { .. } => true,
         Mir::Constant { rows, .. } => rows.as_ref().map_or(true, |r| r.len() <= 1),
-        Mir::Project { input, .. } => matches!(**input, Mir::Get { .. }),
+        Mir::Project { input, .. } => is_cheap(input),
+        Mir::Map { input, scalars } => scalars.iter().all(|s| matches!(s, Scalar::Literal(..))) && is_cheap(input),
         _ => false,
     }
 }

@@ -1,5 +1,8 @@
 //! Interpreters that are slow and plain, to judge what the planner makes.
+#![allow(dead_code)] // each test uses its part
 
+/// Relations with names.
+pub mod catalog;
 /// HIR by nested loops.
 pub mod hir_eval;
 /// LIR, node by node.

@@ -199,13 +199,26 @@ pub(super) fn relation_may_fail(h: &Hir) -> bool {
     own || scalars(h).into_iter().any(scalar_may_fail) || children(h).into_iter().any(relation_may_fail)
 }
 
-/// A LIMIT or OFFSET that is a literal of zero or more: `Some(None)` for NULL.
+/// A LIMIT or OFFSET that is a constant of zero or more: `Some(None)` for NULL.
 pub(super) fn literal_count(s: &HirScalar) -> Option<Option<u64>> {
-    match s {
-        HirScalar::Literal(v, _) if v.is_null() => Some(None),
-        HirScalar::Literal(v, _) => v.as_i64().and_then(|n| u64::try_from(n).ok()).map(Some),
-        _ => None,
+    match constant(s)? {
+        v if v.is_null() => Some(None),
+        v => v.as_i64().and_then(|n| u64::try_from(n).ok()).map(Some),
     }
+}
+
+/// The value of a scalar without columns that is the same whenever it is computed, if it has one.
+fn constant(s: &HirScalar) -> Option<repr::Value> {
+    if let HirScalar::Literal(v, _) = s {
+        return Some(v.clone());
+    }
+    let HirScalar::Call { func, args, ty } = s else { return None };
+    if func.volatility != expr::func::Volatility::Immutable {
+        return None;
+    }
+    let literal = |a: &HirScalar| Some(expr::Scalar::Literal(constant(a)?, a.typ().with_nullable(true)));
+    let args = args.iter().map(literal).collect::<Option<Vec<_>>>()?;
+    expr::eval_const(&expr::Scalar::Call { func, args, ty: ty.clone() }, &expr::EvalCtx::default()).ok()
 }
 
 fn is_true(s: &HirScalar) -> bool {

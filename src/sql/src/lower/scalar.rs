@@ -8,6 +8,7 @@ use super::join::nulls;
 use super::{aggregate, function, join_on, Binding, Lowerer};
 use crate::hir::{Hir, HirAggregate, HirBound, HirScalar, HirWindow, HirWindowFunc, Quantifier};
 use expr::{Aggregate, ColumnOrder, Frame, FrameBound, Scalar, WindowExpr, WindowFunc};
+use plan::equality::is_equality;
 use plan::Mir;
 use repr::error::state;
 use repr::{ColType, SqlError, SqlType, Value};
@@ -146,27 +147,39 @@ impl Lowerer {
         let keyed = self.keyed_for(row, &sub, comparison.as_ref().map(|c| &c.0), env)?;
         let k = keyed.env.k;
         let mut inner = self.row(sub, &keyed.env)?;
+        // What makes a row count; any one of several.
+        let mut alternatives = vec![];
         match comparison {
             None => {}
             Some((c, Counts::True)) => self.filter(&mut inner, vec![c], &keyed.env)?,
             Some((c, counts)) => {
                 let c = self.scalar(c, &mut inner, &keyed.env)?;
-                let null = Scalar::IsNull(Box::new(c.clone()));
-                let p = match counts {
-                    Counts::True => c,
-                    Counts::False => Scalar::Not(Box::new(c)),
-                    Counts::NotTrue => Scalar::Or(vec![Scalar::Not(Box::new(c)), null]),
-                    Counts::NotFalse => Scalar::Or(vec![c, null]),
+                let types = inner.mir.types();
+                alternatives = match counts {
+                    Counts::True => vec![c],
+                    Counts::False => vec![Scalar::Not(Box::new(c))],
+                    Counts::NotTrue => or_null(Scalar::Not(Box::new(c.clone())), &c, &types),
+                    Counts::NotFalse => or_null(c.clone(), &c, &types),
                 };
-                inner.mir = inner.mir.filter(vec![p]);
             }
         }
-        let present = inner.mir.project((0..k).collect()).distinct();
+        let (present, binding) = self.keys_of(inner.mir, alternatives, k);
         let n = keyed.rows.arity();
         let matched = join_on(keyed.rows.clone(), present, keyed.positions.iter().copied().zip(0..)).project((0..n).collect());
         let kept = if anti { keyed.rows.union(matched.negate()) } else { matched };
-        row.mir = keyed.bindings.into_iter().rev().fold(kept, |body, b| b.around(body));
+        row.mir = keyed.bindings.into_iter().chain(binding).rev().fold(kept, |body, b| b.around(body));
         Ok(())
+    }
+
+    /// The distinct outer columns of the rows on which one of the predicates is true (all rows if there are none given).
+    fn keys_of(&mut self, inner: Mir, alternatives: Vec<Scalar>, k: usize) -> (Mir, Option<Binding>) {
+        let keys = |m: Mir| m.project((0..k).collect());
+        if alternatives.len() < 2 {
+            return (keys(inner.filter(alternatives)).distinct(), None);
+        }
+        let (get, binding) = self.bind(inner);
+        let parts = alternatives.into_iter().map(|p| keys(get.clone().filter(vec![p]))).collect();
+        (Mir::Union { inputs: parts }.distinct(), Some(binding))
     }
 
     fn keyed_for(&mut self, row: &mut Row, sub: &Hir, comparison: Option<&HirScalar>, env: &Env) -> Result<Keyed, SqlError> {
@@ -328,11 +341,11 @@ impl Lowerer {
             Quantifier::Any => c.clone(),
             Quantifier::All => Scalar::Not(Box::new(c.clone())),
         };
-        let keys = |p: Scalar| compared.clone().filter(vec![p]).project((0..k).collect()).distinct();
-        let open = Scalar::Or(vec![decisive.clone(), Scalar::IsNull(Box::new(c))]);
+        let keys = |p: Scalar| compared.clone().filter(vec![p]).project((0..k).collect());
         let nullable = compared.types()[k].nullable;
-        let (decided, decided_binding) = self.bind(keys(decisive));
-        let (not_settled, open_binding) = self.bind(if nullable { keys(open) } else { decided.clone() });
+        let (decided, decided_binding) = self.bind(keys(decisive).distinct());
+        let open = decided.clone().union(keys(Scalar::IsNull(Box::new(c)))).distinct();
+        let (not_settled, open_binding) = self.bind(if nullable { open } else { decided.clone() });
         let value = quantifier == Quantifier::Any;
         let unknown = not_settled.clone().union(decided.clone().negate()).map(vec![Scalar::null(SqlType::Bool)]);
         let settled = keyed.env.outer.clone().union(not_settled.negate()).map(vec![Scalar::bool(!value)]);
@@ -469,6 +482,19 @@ impl Decided {
             Decided::Or => Scalar::Or(xs),
             Decided::Coalesce(t) => Scalar::Coalesce(xs, t.clone()),
         }
+    }
+}
+
+/// `decisive`, or `c` is NULL, as predicates of which one must hold. A comparison is NULL where a side is: apart, equality
+/// stays an equality that can be looked up.
+fn or_null(decisive: Scalar, c: &Scalar, types: &[ColType]) -> Vec<Scalar> {
+    let is_null = |x: &Scalar| Scalar::IsNull(Box::new(x.clone()));
+    match c {
+        Scalar::Call { func, args, .. } if is_equality(func) && !c.can_fail() => {
+            let nullable = args.iter().filter(|a| a.typ(types).nullable);
+            std::iter::once(decisive).chain(nullable.map(is_null)).collect()
+        }
+        c => vec![Scalar::Or(vec![decisive, is_null(c)])],
     }
 }
 
