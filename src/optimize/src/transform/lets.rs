@@ -72,8 +72,15 @@ fn is_cheap(value: &Mir) -> bool {
         Mir::Constant { rows, .. } => rows.as_ref().map_or(true, |r| r.len() <= 1),
         Mir::Project { input, .. } => is_cheap(input),
         Mir::Map { input, scalars } => scalars.iter().all(|s| matches!(s, Scalar::Literal(..))) && is_cheap(input),
+        // Each reader has its own conditions on the pairs, which make different joins of them.
+        Mir::Join { inputs, equivalences } => equivalences.is_empty() && inputs.len() > 1 && !inputs.iter().any(binds),
         _ => false,
     }
+}
+
+/// A binding may not be repeated: its name is bound once.
+fn binds(mir: &Mir) -> bool {
+    matches!(mir, Mir::Let { .. } | Mir::LetRec { .. }) || mir.children().into_iter().any(binds)
 }
 
 /// How often a binding is read, and whether inside a recursion.
