@@ -75,6 +75,14 @@ fn zone_interval(i: &Interval) -> Result<i64, SqlError> {
     Ok(i.micros / USECS_PER_SEC)
 }
 
+/// A timestamp moved by a zone given as an interval; infinities do not look at it.
+fn shift(zone: &Interval, t: i64, sign: i64) -> Result<i64, SqlError> {
+    match timestamp_is_finite(t) {
+        true => arith::shift(t, sign * zone_interval(zone)?),
+        false => Ok(t),
+    }
+}
+
 /// The zone of `make_timestamptz`: a signed offset or a name.
 fn zone_sane(name: &str) -> Result<TimeZone, SqlError> {
     let bad = |m: String| SqlError::new(state::INVALID_PARAMETER_VALUE, m);
@@ -312,8 +320,8 @@ pub const FUNCS: &[Entry] = &[
     // AT TIME ZONE.
     f2!(? ["timestamp_zone"], Str, i64 => i64, |z, t| arith::to_utc(t, &zone_named(z)?)),
     f2!(? ["timestamptz_zone"], Str, i64 => i64, |z, t| arith::to_local(t, &zone_named(z)?)),
-    f2!(? ["timestamp_izone"], Interval, i64 => i64, |z, t| arith::shift(t, -zone_interval(&z)?)),
-    f2!(? ["timestamptz_izone"], Interval, i64 => i64, |z, t| arith::shift(t, zone_interval(&z)?)),
+    f2!(? ["timestamp_izone"], Interval, i64 => i64, |z, t| shift(&z, t, -1)),
+    f2!(? ["timestamptz_izone"], Interval, i64 => i64, |z, t| shift(&z, t, 1)),
     kernel!(? ["timetz_zone"], |c| in_session2::<Str, TimeTz, TimeTz>(c, |z, t, s| {
         Ok(arith::timetz_in_zone(t, -zone_named(z)?.offset_at(s.now)))
     })),

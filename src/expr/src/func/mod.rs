@@ -65,6 +65,8 @@ pub mod datetime;
 pub mod float;
 /// Addresses and networks.
 pub mod inet;
+/// `json` and `jsonb`: access, change, construction.
+pub mod json;
 /// JSON text as slices.
 pub mod json_text;
 /// The lifting of plain functions over columns.
@@ -185,6 +187,7 @@ const TABLES: &[&[Entry]] = &[
     numeric::FUNCS,
     datetime::MIXED,
     datetime::FUNCS,
+    json::FUNCS,
     text::FUNCS,
     like::FUNCS,
     regex::FUNCS,

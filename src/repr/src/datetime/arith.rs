@@ -215,7 +215,7 @@ pub fn bin(stride: &Interval, t: i64, origin: i64) -> Result<i64, SqlError> {
 
 /// `%02g` of seconds in messages.
 fn show_secs(s: f64) -> String {
-    let text = format!("{s}");
+    let text = general(s);
     if text.len() < 2 {
         format!("0{text}")
     } else {
@@ -223,9 +223,17 @@ fn show_secs(s: f64) -> String {
     }
 }
 
+/// `%g`.
+fn general(v: f64) -> String {
+    let mut text = String::new();
+    crate::text::print_f64(v, -9, &mut text);
+    text
+}
+
 /// Days of a date given by fields; a negative year is BC.
 pub fn make_date(year: i32, month: i32, day: i32) -> Result<i32, SqlError> {
-    let bad = || error(format!("date field value out of range: {year}-{month:02}-{day:02}"));
+    let shown = if year < 0 { year + 1 } else { year };
+    let bad = || error(format!("date field value out of range: {shown}-{month:02}-{day:02}"));
     // There is no year 0.
     let y = match year {
         0 => return Err(bad()),
@@ -257,7 +265,11 @@ pub fn make_time(hour: i32, minute: i32, secs: f64) -> Result<i64, SqlError> {
 
 /// A timestamp given by fields.
 pub fn make_timestamp(year: i32, month: i32, day: i32, hour: i32, minute: i32, secs: f64) -> Result<i64, SqlError> {
-    let days = make_date(year, month, day)?;
+    let days = make_date(year, month, day).or_else(|e| match (year, month) {
+        // Beyond the last date Postgres still knows the calendar for half a year.
+        (5_874_898, ..6) if day <= days_in_month(year, month) => Ok(END_DATE),
+        _ => Err(e),
+    })?;
     let time = make_time(hour, minute, secs)?;
     let t = i64::from(days).checked_mul(USECS_PER_DAY).and_then(|d| d.checked_add(time)).filter(|t| is_valid_timestamp(*t));
     t.ok_or_else(|| error(format!("timestamp out of range: {year}-{month:02}-{day:02} {hour}:{minute:02}:{}", show_secs(secs))))
@@ -272,7 +284,7 @@ pub fn from_unix_seconds(secs: f64) -> Result<i64, SqlError> {
         return Ok(if secs < 0.0 { TS_NEG_INF } else { TS_POS_INF });
     }
     let shifted = (secs + UNIX_EPOCH_MICROS as f64 / 1e6) * 1e6;
-    let out_of_range = || error(format!("timestamp out of range: \"{secs}\""));
+    let out_of_range = || error(format!("timestamp out of range: \"{}\"", general(secs)));
     if shifted.abs() > 9.3e18 {
         return Err(out_of_range());
     }

@@ -79,11 +79,20 @@ fn field(unit: &str, ty: &str) -> Result<Field, SqlError> {
         "doy" => Field::Doy,
         "isoyear" => Field::IsoYear,
         w => match token::unit(w) {
-            Some(Unit::Ago | Unit::Ignore) | None if token::word(w).is_some() => return Err(not_supported(&lower, ty)),
+            // Words of dates are known where there is a date.
+            Some(Unit::Ago | Unit::Ignore) | None if token::word(w).is_some() && (ty.starts_with("timestamp") || ty == "date") => {
+                return Err(not_supported(&lower, ty))
+            }
             Some(Unit::Ago | Unit::Ignore) | None => return Err(not_recognized(&lower, ty)),
             Some(u) => Field::Unit(u),
         },
     })
+}
+
+/// A unit to cut to; words that only `extract` knows are none.
+fn unit_only(unit: &str, ty: &str) -> Result<Unit, SqlError> {
+    let lower = unit.to_ascii_lowercase();
+    token::unit(&lower).filter(|u| !matches!(u, Unit::Ago | Unit::Ignore)).ok_or_else(|| not_recognized(&lower, ty))
 }
 
 /// Years as shown: no year 0.
@@ -186,12 +195,12 @@ pub fn timestamp_part(unit: &str, t: i64, zone: Option<&TimeZone>) -> Result<Par
     let ty = if zone.is_some() { "timestamp with time zone" } else { "timestamp without time zone" };
     let f = field(unit, ty)?;
     let unsupported = || not_supported(&unit.to_ascii_lowercase(), ty);
+    if !timestamp_is_finite(t) {
+        return Ok(infinite_part(f, t == TS_NEG_INF));
+    }
     let is_zone = matches!(f, Field::Unit(Unit::Timezone | Unit::TimezoneHour | Unit::TimezoneMinute));
     if is_zone && zone.is_none() {
         return Err(unsupported());
-    }
-    if !timestamp_is_finite(t) {
-        return Ok(infinite_part(f, t == TS_NEG_INF));
     }
     if f == Field::Epoch {
         return Ok(Part::Int(i128::from(t) - i128::from(UNIX_EPOCH_MICROS), 6));
@@ -260,7 +269,7 @@ pub fn interval_part(unit: &str, i: &Interval) -> Result<Part, SqlError> {
 
 /// Cuts a local time to a unit; also whether the unit is a day or more.
 fn trunc_local(unit: &str, local: i64, ty: &str) -> Result<(i64, bool), SqlError> {
-    let f = field(unit, ty)?;
+    let u = unit_only(unit, ty)?;
     let days = local.div_euclid(USECS_PER_DAY) as i32;
     let cut = |unit: i64| (local.div_euclid(unit) * unit, false);
     let (year, month, _) = civil_from_days(days);
@@ -271,7 +280,6 @@ fn trunc_local(unit: &str, local: i64, ty: &str) -> Result<(i64, bool), SqlError
             false => Err(timestamp_out_of_range()),
         }
     };
-    let Field::Unit(u) = f else { return Err(not_supported(&unit.to_ascii_lowercase(), ty)) };
     match u {
         Unit::Microsecond => Ok((local, false)),
         Unit::Millisecond => Ok(cut(1000)),
@@ -317,9 +325,8 @@ pub fn timestamptz_trunc(unit: &str, t: i64, zone: &TimeZone) -> Result<i64, Sql
 
 /// `date_trunc(unit, interval)`.
 pub fn interval_trunc(unit: &str, i: &Interval) -> Result<Interval, SqlError> {
-    let f = field(unit, "interval")?;
     let unsupported = || not_supported(&unit.to_ascii_lowercase(), "interval");
-    let Field::Unit(u) = f else { return Err(unsupported()) };
+    let u = unit_only(unit, "interval")?;
     let months = |n: i32| Interval { months: i.months / n * n, days: 0, micros: 0 };
     let micros = |n: i64| Interval { micros: i.micros / n * n, ..*i };
     Ok(match u {

@@ -199,7 +199,7 @@ impl Parser<'_> {
             let seen = if self.time_only { self.seen | DATE } else { self.seen };
             return Ok(self.run_together(&text[..cut], seen)? | ZONE);
         }
-        let zone = TimeZone::parse(text).ok_or_else(|| Fault::UnknownZone(text.to_owned()))?;
+        let zone = TimeZone::named(text).ok_or_else(|| Fault::UnknownZone(text.to_owned()))?;
         self.zone = Some(Zone::Named(zone));
         Ok(ZONE)
     }
@@ -309,7 +309,7 @@ impl Parser<'_> {
             return Ok(Some(ZONE));
         }
         let Some(word) = token::word(text) else {
-            let zone = TimeZone::parse(text).filter(|_| text.bytes().all(|b| b.is_ascii_alphabetic())).ok_or(Fault::Format)?;
+            let zone = TimeZone::named(text).filter(|_| text.bytes().all(|b| b.is_ascii_alphabetic())).ok_or(Fault::Format)?;
             self.zone = Some(Zone::Named(zone));
             return Ok(Some(ZONE));
         };

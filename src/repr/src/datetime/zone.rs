@@ -42,13 +42,24 @@ impl TimeZone {
         parse_posix(name)
     }
 
-    /// What `AT TIME ZONE` and a date's text accept: an abbreviation, else [`TimeZone::parse`].
+    /// A zone by IANA name (in any case) or POSIX form, whose offsets count **west**: what `AT TIME ZONE` and dates name.
+    pub fn named(name: &str) -> Option<TimeZone> {
+        if let Ok(tz) = name.parse::<Tz>() {
+            return Some(TimeZone::Named(tz));
+        }
+        match chrono_tz::TZ_VARIANTS.iter().find(|t| t.name().eq_ignore_ascii_case(name)) {
+            Some(tz) => Some(TimeZone::Named(*tz)),
+            None => parse_posix(name),
+        }
+    }
+
+    /// What `AT TIME ZONE` accepts: an abbreviation, else [`TimeZone::named`].
     pub fn parse_any(name: &str) -> Option<TimeZone> {
         let lower = name.to_ascii_lowercase();
         match abbrev::lookup(&lower) {
             Some(Abbrev::Fixed(east)) => Some(TimeZone::Fixed(east, name.to_ascii_uppercase().into())),
             Some(Abbrev::Zone(z)) => z.parse::<Tz>().ok().map(TimeZone::Named),
-            None => TimeZone::parse(name),
+            None => TimeZone::named(name),
         }
     }
 
@@ -143,7 +154,7 @@ impl TimeZone {
         match abbrev {
             Abbrev::Fixed(east) => east,
             Abbrev::Zone(z) => {
-                let Some(zone) = TimeZone::parse(z) else { return 0 };
+                let Some(zone) = TimeZone::named(z) else { return 0 };
                 // The abbreviation picks among the offsets near that time; if none bears it, the local time's own is taken.
                 let around = [0i64, -12, 12].map(|h| {
                     local_micros.saturating_sub(i64::from(zone.offset_of_local(local_micros)) * USECS_PER_SEC).saturating_add(h * 3600 * USECS_PER_SEC)
@@ -198,11 +209,11 @@ fn parse_hms(s: &str) -> Option<i32> {
 
 /// POSIX: a name, then the offset **west**; `<+03>-03` or `ABC3` or `ABC3DEF` without rules of its own.
 fn parse_posix(s: &str) -> Option<TimeZone> {
-    let (name, rest) = match s.strip_prefix('<') {
+    let (_, rest) = match s.strip_prefix('<') {
         Some(r) => r.split_once('>')?,
         None => s.split_at(s.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(s.len())),
     };
-    if name.is_empty() || rest.is_empty() {
+    if rest.is_empty() {
         return None;
     }
     let (sign, digits) = match rest.as_bytes()[0] {

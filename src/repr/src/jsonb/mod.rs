@@ -1,9 +1,12 @@
 //! JSON documents as Postgres's `jsonb` orders and prints them.
 
+/// Reading and changing documents.
+mod ops;
 /// JSON text to documents.
 mod parse;
 
 use crate::numeric::Numeric;
+pub use ops::Change;
 pub use parse::{check, parse};
 use serde::{Deserialize, Serialize};
 
@@ -41,8 +44,7 @@ impl Jsonb {
 
     /// An object of these entries: sorted, of equal keys the last.
     pub fn object(mut entries: Vec<(String, Jsonb)>) -> Jsonb {
-        let order = |a: &str, b: &str| a.len().cmp(&b.len()).then_with(|| a.cmp(b));
-        entries.sort_by(|a, b| order(&a.0, &b.0));
+        entries.sort_by(|a, b| ops::key_order(&a.0, &b.0));
         // The sort is stable, so the last of equal keys is the last that was given.
         let mut out: Vec<(String, Jsonb)> = Vec::with_capacity(entries.len());
         for e in entries {
