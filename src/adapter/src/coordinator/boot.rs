@@ -4,7 +4,7 @@
 //! can come back `AS OF` the progress it saw before the stop.
 
 use super::request::Event;
-use super::{keys::Keys, reads::Reads, router::Router, sources::Sources, Clock, Coordinator, RETAIN_MS};
+use super::{keys::Keys, reads::Reads, router::Router, sources::Sources, Clock, Coordinator, REPLAY_MS};
 use crate::builtin::PUBLIC_OID;
 use crate::catalog::{key, Catalog, Item, FIRST_USER_ID};
 use dataflow::{Cluster, Command};
@@ -111,7 +111,7 @@ impl Coordinator {
         let shards: Vec<GlobalId> = catalog.items().filter(|i| i.has_shard()).map(|i| i.id).collect();
         // One as_of for everything: all arrangements of a dataflow and of what it imports agree.
         let since = shards.iter().filter_map(|s| self.store.since(*s)).max().unwrap_or(0);
-        let as_of = self.closed.saturating_sub(RETAIN_MS).max(since).min(self.closed);
+        let as_of = self.closed.saturating_sub(REPLAY_MS).max(since).min(self.closed);
         for item in catalog.items() {
             self.created(&catalog, item, as_of)?;
             if self.keys.watches(item.id) {

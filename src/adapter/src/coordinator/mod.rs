@@ -43,6 +43,8 @@ use storage::Store;
 
 /// How long history stays readable: `AS OF` reaches back this far.
 pub const RETAIN_MS: u64 = 60_000;
+/// How far back views hydrate at a restart, so that subscribers can go on where they stopped: every tick since is run again, so not the whole retention.
+pub const REPLAY_MS: u64 = 15_000;
 /// The lease is this far ahead: recovery closes time through it before the first read.
 const LEASE_MS: u64 = 1_000;
 /// How often compaction, lazy frontiers and temporal filters are looked after.
