@@ -59,11 +59,12 @@ fn lex_part(sql: &str, base: usize, lines: &mut Lines<'_>, out: &mut Vec<Lexed>)
     let mut raw = Vec::new();
     let result = Tokenizer::new(&dialect, &sql[base..]).with_unescape(true).tokenize_with_location_into_buf(&mut raw);
     let mut skip_to = base;
+    let mut last = base;
     let mut newline = false;
-    let mut spaced = true;
     for t in raw {
         let start = base + locations.byte(t.span.start);
         let end = base + locations.byte(t.span.end);
+        last = end;
         if start < skip_to {
             continue;
         }
@@ -72,7 +73,6 @@ fn lex_part(sql: &str, base: usize, lines: &mut Lines<'_>, out: &mut Vec<Lexed>)
             Token::Whitespace(w) => {
                 let breaks = matches!(w, Whitespace::Newline | Whitespace::SingleLineComment { .. }) || text.contains('\n');
                 newline |= breaks;
-                spaced = true;
                 continue;
             }
             Token::CopyData { .. } => {
@@ -111,19 +111,27 @@ fn lex_part(sql: &str, base: usize, lines: &mut Lines<'_>, out: &mut Vec<Lexed>)
                     skip_to = end;
                     out.push(Lexed { tok, pos: lines.position(start), span: Span { start, end } });
                     newline = false;
-                    spaced = false;
                     continue;
                 }
                 None => return Err(syntax("syntax error", text, lines.position(start))),
             },
         };
-        let _ = spaced;
         newline = false;
-        spaced = false;
         out.push(Lexed { tok, pos: lines.position(start), span: Span { start, end } });
     }
     match result {
         Ok(()) => Ok(None),
+        // An operator that Postgres knows and sqlparser does not: we take it and go on behind it.
+        Err(e) if e.message.contains("binary operator") => {
+            let start = last.max(skip_to);
+            match op_or_punct(sql, start) {
+                Some((tok, end)) => {
+                    out.push(Lexed { tok, pos: lines.position(start), span: Span { start, end } });
+                    Ok(Some(end))
+                }
+                None => Err(syntax("syntax error", &sql[start..], lines.position(start))),
+            }
+        }
         Err(e) => {
             let start = base + locations.byte(e.location);
             let rest = &sql[start.min(sql.len())..];

@@ -82,6 +82,11 @@ impl Parser<'_> {
                     self.next();
                     OptionValue::Secret(self.object_name()?)
                 }
+                // RETAIN HISTORY = FOR '1 h'.
+                "for" if matches!(self.tok_at(1), Tok::String(_)) => {
+                    self.next();
+                    OptionValue::Interval(self.string()?)
+                }
                 "interval" if matches!(self.tok_at(1), Tok::String(_)) => {
                     self.next();
                     let text = self.string()?;

@@ -91,6 +91,11 @@ impl Binder<'_> {
                 order_by.push((e, order_of(o, k, o.expr.pos)?));
             }
         }
+        if order_by.is_empty() && !call.distinct && order_matters(fname) {
+            if let Some(l) = env.level() {
+                order_by.extend(l.order.iter().cloned().enumerate().map(|(k, (e, o))| (e, ColumnOrder { column: k, ..o })));
+            }
+        }
         for (e, _) in &order_by {
             self.require_order(&e.typ().ty, pos)?;
         }
@@ -310,6 +315,11 @@ fn reads_virtual(agg: &mut HirAggregate, kind: super::calls::Virtual, level: usi
         !found
     });
     found
+}
+
+/// Aggregates whose result follows the order of their input.
+fn order_matters(name: &str) -> bool {
+    matches!(name, "array_agg" | "string_agg" | "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg")
 }
 
 /// Direction and place of NULLs of one ORDER BY item.

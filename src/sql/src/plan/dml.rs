@@ -1,6 +1,5 @@
 //! INSERT, UPDATE, DELETE, COPY.
 
-use super::calls::Calls;
 use super::from::{true_, Part};
 use super::query::{conjuncts, project, Bound};
 use super::scope::{Clause, Env, Level, NsCol, NsItem};
@@ -32,7 +31,7 @@ impl Binder<'_> {
 
     /// A row of a relation in scope under `name`, at level 0.
     pub fn row_env(&self, name: &str, desc: &RelDesc, clause: Clause) -> Env {
-        let level = Level { items: vec![item(name, desc, 0)], calls: Calls::new(clause) };
+        let level = Level::new(vec![item(name, desc, 0)], clause);
         Env::default().push(Rc::new(level))
     }
 
@@ -91,8 +90,17 @@ impl Binder<'_> {
     /// A column's default, or NULL.
     fn default_of(&self, rel: &Relation, column: usize) -> HirScalar {
         match rel.defaults.get(column).cloned().flatten() {
-            Some(e) => e,
+            Some(e) => self.folded(e),
             None => HirScalar::Literal(Value::Null, rel.desc.types[column].clone().with_nullable(true)),
+        }
+    }
+
+    /// Casts of literals are done now, so that many rows of values stay values; what fails is left to fail when it runs.
+    fn folded(&self, e: HirScalar) -> HirScalar {
+        match e {
+            HirScalar::Literal(..) => e,
+            other if immutable(&other) => self.fold(other.clone()).unwrap_or(other),
+            other => other,
         }
     }
 
@@ -150,7 +158,7 @@ impl Binder<'_> {
         i: &ast::Insert,
         env: &Env,
     ) -> Result<Bound, SqlError> {
-        let level = Rc::new(Level { items: Vec::new(), calls: Calls::new(Clause::Values) });
+        let level = Rc::new(Level::new(Vec::new(), Clause::Values));
         let here = env.push(level);
         let width = rows.first().map_or(0, Vec::len);
         let mut out = Vec::with_capacity(rows.len());
@@ -168,12 +176,7 @@ impl Binder<'_> {
                     _ => {
                         let x = self.expr(e, &here)?;
                         let x = self.assign(x, name, ty, e.pos)?;
-                        match x {
-                            HirScalar::Literal(..) => x,
-                            // Casts of literals are done now, so that many rows of values stay values.
-                            other if immutable(&other) => self.fold(other.clone()).unwrap_or(other),
-                            other => other,
-                        }
+                        self.folded(x)
                     }
                 });
             }
@@ -217,7 +220,7 @@ impl Binder<'_> {
                 let mut excluded = item("excluded", &rel.desc, n);
                 // Unqualified names mean the table's row.
                 excluded.cols_visible = false;
-                let level = Rc::new(Level { items: vec![item(name, &rel.desc, 0), excluded], calls: Calls::new(Clause::UpdateSet) });
+                let level = Rc::new(Level::new(vec![item(name, &rel.desc, 0), excluded], Clause::UpdateSet));
                 let env = Env::default().push(level.clone());
                 let row = self.assignments(set, rel, &env)?;
                 level.calls.clause.set(Clause::Where);
@@ -312,7 +315,7 @@ impl Binder<'_> {
             }
             hir = Hir::Join { left: Box::new(hir), right: Box::new(right), on: true_(), kind: JoinKind::Inner, lateral: false };
         }
-        let level = Rc::new(Level { items, calls: Calls::new(Clause::Where) });
+        let level = Rc::new(Level::new(items, Clause::Where));
         let here = env.push(level.clone());
         if let Some(f) = filter {
             let p = self.condition(f, &here, "WHERE")?;
@@ -337,7 +340,7 @@ impl Binder<'_> {
             // RETURNING sees the new row where the old one was.
             let mut items = level.items.clone();
             items.iter_mut().for_each(|i| i.shift(n));
-            let after = env.push(Rc::new(Level { items, calls: Calls::new(Clause::Returning) }));
+            let after = env.push(Rc::new(Level::new(items, Clause::Returning)));
             *returning = b.returning(&u.returning, &after)?;
             Ok(Bound::new(project(hir, outputs), Vec::new()))
         };

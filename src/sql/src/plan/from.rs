@@ -4,7 +4,6 @@
 //! lateral (a function, LATERAL) is bound with its left neighbours as one more enclosing level; if it turns out not to read them, the
 //! level is taken out again and the join is a plain one.
 
-use super::calls::Calls;
 use super::scope::{row_type_of, Clause, Env, Level, NsCol, NsItem};
 use super::walk::{hir_reads_level, renumber_locals, shift_hir};
 use super::Binder;
@@ -12,6 +11,7 @@ use crate::ast::*;
 use crate::catalog::{Relation, RelationKind};
 use crate::hir::{ColumnRef, Hir, HirScalar, JoinKind};
 use expr::catalog::{pseudo, CastContext};
+use expr::ColumnOrder;
 use repr::error::state;
 use repr::{ColType, SqlError, SqlType, Value};
 use std::rc::Rc;
@@ -21,6 +21,8 @@ pub struct Part {
     pub hir: Hir,
     pub types: Vec<ColType>,
     pub items: Vec<NsItem>,
+    /// The order a subquery's rows were asked for in: aggregates that are not told otherwise take it, as they do in Postgres.
+    pub order: Vec<ColumnOrder>,
 }
 
 pub fn true_() -> HirScalar {
@@ -45,7 +47,7 @@ impl Binder<'_> {
                 }
             });
         }
-        Ok(acc.unwrap_or_else(|| Part { hir: unit(), types: Vec::new(), items: Vec::new() }))
+        Ok(acc.unwrap_or_else(|| Part { hir: unit(), types: Vec::new(), items: Vec::new(), order: Vec::new() }))
     }
 
     /// Binds `t` where it may refer to `left`; says whether it does.
@@ -53,7 +55,7 @@ impl Binder<'_> {
         if !may_be_lateral(t) {
             return Ok((self.table_ref(t, env)?, false));
         }
-        let level = Rc::new(Level { items: left.items.clone(), calls: Calls::new(Clause::FromFunction) });
+        let level = Rc::new(Level::new(left.items.clone(), Clause::FromFunction));
         let mut right = self.table_ref(t, &env.push_lateral(level))?;
         if hir_reads_level(&mut right.hir, 1) {
             if matches!(kind, JoinKind::Right | JoinKind::Full) {
@@ -88,7 +90,7 @@ impl Binder<'_> {
         }
         let null_right = matches!(kind, JoinKind::Left | JoinKind::Full);
         types.extend(right.types.into_iter().map(|t| if null_right { t.with_nullable(true) } else { t }));
-        Part { hir, types, items }
+        Part { hir, types, items, order: Vec::new() }
     }
 
     fn check_aliases(&self, left: &[NsItem], right: &[NsItem], t: &TableRef) -> Result<(), SqlError> {
@@ -107,8 +109,9 @@ impl Binder<'_> {
             TableRef::Subquery { lateral, query, alias } => {
                 let inner = if *lateral { env.clone() } else { env.masked() };
                 let b = self.query(query, &inner, true)?;
-                let names = b.names.clone();
-                let hir = b.into_relation();
+                let (names, order) = (b.names.clone(), b.order.clone());
+                // Columns that only the order needs stay, without a name.
+                let hir = if order.is_empty() { b.into_relation() } else { b.limited() };
                 let types = hir.types();
                 let Some(alias) = alias else {
                     return Err(SqlError::new(state::SYNTAX_ERROR, "subquery in FROM must have an alias")
@@ -116,7 +119,7 @@ impl Binder<'_> {
                         .at(query.pos));
                 };
                 let item = named_item(&alias.name.name, names, &types);
-                let mut part = Part { hir, types, items: vec![item] };
+                let mut part = Part { hir, types, items: vec![item], order };
                 apply_columns(&mut part.items[0], alias)?;
                 Ok(part)
             }
@@ -139,7 +142,7 @@ impl Binder<'_> {
                 if let Some(a) = alias {
                     apply_columns(&mut item, a)?;
                 }
-                return Ok(Part { hir, types: cte.types.clone(), items: vec![item] });
+                return Ok(Part { hir, types: cte.types.clone(), items: vec![item], order: Vec::new() });
             }
         }
         let rel = self.resolve_relation(name)?;
@@ -157,7 +160,7 @@ impl Binder<'_> {
         if let Some(a) = alias {
             apply_columns(&mut item, a)?;
         }
-        Ok(Part { hir, types, items: vec![item] })
+        Ok(Part { hir, types, items: vec![item], order: Vec::new() })
     }
 
     /// The relation a name means; it is noted as a dependency and where the text mentions it.
@@ -233,14 +236,14 @@ impl Binder<'_> {
         if let Some(a) = alias {
             apply_columns(&mut item, a)?;
         }
-        Ok(Part { hir, types, items: vec![item] })
+        Ok(Part { hir, types, items: vec![item], order: Vec::new() })
     }
 
     /// One function in FROM: its relation, column names, and whether it gives one plain column. `unnest(a, b)` gives several.
     #[allow(clippy::type_complexity)]
     fn table_function(&self, f: &Expr, decls: &[ColumnDecl], rows_from: bool, env: &Env) -> Result<Vec<(Hir, Vec<String>, bool)>, SqlError> {
         // The function's arguments see the neighbours and outer rows as levels from 1: there is no row of its own.
-        let own = Rc::new(Level { items: Vec::new(), calls: Calls::new(Clause::FromFunction) });
+        let own = Rc::new(Level::new(Vec::new(), Clause::FromFunction));
         let inner = env.push(own);
         if let ExprKind::Func(call) = &*f.kind {
             let name: Vec<&str> = call.name.iter().map(|n| n.name.as_str()).collect();
@@ -361,7 +364,7 @@ impl Binder<'_> {
                     i.shift(n);
                     i
                 }));
-                let level = Rc::new(Level { items, calls: Calls::new(Clause::JoinOn) });
+                let level = Rc::new(Level::new(items, Clause::JoinOn));
                 let on = self.condition(e, &env.masked().push(level), "JOIN/ON")?;
                 self.join_parts(l, r, on, hir_kind, lateral)
             }

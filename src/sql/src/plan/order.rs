@@ -1,7 +1,6 @@
 //! ORDER BY, DISTINCT, LIMIT: the last stages of a query.
 
 use super::agg::order_of;
-use super::calls::Calls;
 use super::query::{project, Bound, TargetItem};
 use super::scope::{Clause, Env, Level, NsCol, NsItem};
 use super::Binder;
@@ -167,7 +166,7 @@ impl Binder<'_> {
         let mut targets: Vec<TargetItem> = (0..b.visible)
             .map(|i| TargetItem { name: b.names[i].clone(), expr: HirScalar::Column(ColumnRef { level: 0, column: i }, types[i].clone()), pos: 0 })
             .collect();
-        let level = Rc::new(Level { items: vec![item], calls: Calls::new(Clause::OrderBy) });
+        let level = Rc::new(Level::new(vec![item], Clause::OrderBy));
         let here = env.push(level);
         let mut scalars = Vec::new();
         for o in order_by {
@@ -194,7 +193,7 @@ impl Binder<'_> {
     }
 
     pub fn limits(&self, b: &mut Bound, q: &Query, env: &Env) -> Result<(), SqlError> {
-        let at = |clause| env.push(Rc::new(Level { items: Vec::new(), calls: Calls::new(clause) }));
+        let at = |clause| env.push(Rc::new(Level::new(Vec::new(), clause)));
         let null = |e: &HirScalar| matches!(e, HirScalar::Literal(Value::Null, _));
         if let Some(l) = &q.limit {
             let e = self.row_count(l, &at(Clause::Limit), "LIMIT")?;

@@ -6,7 +6,7 @@
 //!
 //! Expressions are bound once, on the FROM row; each stage then replaces the virtual columns that it computes (see `calls`).
 
-use super::calls::{decode, Calls, SetCall, Virtual, WindowCall};
+use super::calls::{decode, SetCall, Virtual, WindowCall};
 use super::order::SortItem;
 use super::scope::{Clause, Env, Level};
 use super::walk::{reads, rewrite, shift};
@@ -119,7 +119,9 @@ impl Binder<'_> {
 
     fn select(&self, s: &Select, order_by: &[OrderBy], env: &Env, typed: bool) -> Result<Bound, SqlError> {
         let part = self.from_list(&s.from, env)?;
-        let level = Rc::new(Level { items: part.items, calls: Calls::new(Clause::Where) });
+        let mut level = Level::new(part.items, Clause::Where);
+        level.order = part.order.iter().map(|o| (HirScalar::Column(ColumnRef { level: 0, column: o.column }, part.types[o.column].clone()), *o)).collect();
+        let level = Rc::new(level);
         let here = env.push(level.clone());
         for (i, (name, spec)) in s.windows.iter().enumerate() {
             if s.windows[..i].iter().any(|w| w.0.name == name.name) {
@@ -182,7 +184,7 @@ impl Binder<'_> {
     fn no_variables(&self, e: &Expr, s: &Select, env: &Env, what: &str) -> Result<(), SqlError> {
         let ExprKind::Column(parts) = &*e.kind else { return Ok(()) };
         let part = self.from_list(&s.from, env)?;
-        let here = env.push(Rc::new(Level { items: part.items, calls: Calls::new(Clause::Limit) }));
+        let here = env.push(Rc::new(Level::new(part.items, Clause::Limit)));
         match self.resolve_column(parts, &here) {
             Ok(HirScalar::Column(c, _)) if c.level == 0 => {
                 Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, format!("argument of {what} must not contain variables")).at(e.pos))
@@ -385,7 +387,6 @@ fn figure(e: &Expr) -> (Option<String>, u8) {
         ExprKind::Row { explicit, .. } => strong(if *explicit { "row" } else { "row" }),
         ExprKind::Coalesce(_) => strong("coalesce"),
         ExprKind::MinMax { greatest, .. } => strong(if *greatest { "greatest" } else { "least" }),
-        ExprKind::Bool(_) => (Some("bool".into()), 1),
         ExprKind::SqlValue(v, _) => strong(match v {
             SqlValue::CurrentDate => "current_date",
             SqlValue::CurrentTime => "current_time",

@@ -14,6 +14,7 @@ use crate::ast::{Ident, Pos};
 use crate::catalog::Relation;
 use crate::hir::{ColumnRef, HirScalar};
 use expr::catalog::pseudo;
+use expr::ColumnOrder;
 use plan::LocalId;
 use repr::error::state;
 use repr::types::RecordType;
@@ -109,6 +110,14 @@ pub struct NsItem {
 pub struct Level {
     pub items: Vec<NsItem>,
     pub calls: Calls,
+    /// The order in which the row's relation was asked for.
+    pub order: Vec<(HirScalar, ColumnOrder)>,
+}
+
+impl Level {
+    pub fn new(items: Vec<NsItem>, clause: Clause) -> Level {
+        Level { items, calls: Calls::new(clause), order: Vec::new() }
+    }
 }
 
 pub struct Node {

@@ -1,6 +1,5 @@
 //! UNION, INTERSECT, EXCEPT and VALUES.
 
-use super::calls::Calls;
 use super::query::{project, Bound};
 use super::scope::{Clause, Env, Level};
 use super::Binder;
@@ -71,7 +70,7 @@ impl Binder<'_> {
 
     /// VALUES: the rows' types are unified column by column.
     pub fn values(&self, rows: &[Vec<Expr>], env: &Env, typed: bool) -> Result<Bound, SqlError> {
-        let level = Rc::new(Level { items: Vec::new(), calls: Calls::new(Clause::Values) });
+        let level = Rc::new(Level::new(Vec::new(), Clause::Values));
         let here = env.push(level);
         let n = rows.first().map_or(0, Vec::len);
         let mut bound: Vec<Vec<(HirScalar, Pos)>> = Vec::with_capacity(rows.len());
