@@ -200,7 +200,7 @@ const TABLES: &[&[Entry]] = &[
 ];
 
 /// The files' tables of our own entries.
-const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL, cast::INTERNAL, temporal::INTERNAL];
+const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL, cast::INTERNAL, system::INTERNAL, temporal::INTERNAL];
 
 /// The function with this pg_proc OID, if it is implemented.
 pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {

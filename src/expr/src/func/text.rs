@@ -221,6 +221,27 @@ fn concat(args: &[Value], call: &Call<'_>, first: usize, sep: &str) -> Value {
     Value::Text(out)
 }
 
+/// A value cast to text, which for a few types is not its output form.
+fn as_text(v: &Value, ty: &repr::SqlType, ctx: &crate::EvalCtx) -> String {
+    match (v, ty) {
+        (Value::Bool(b), _) => b.to_string(),
+        (Value::Text(s), repr::SqlType::Bpchar) => s.trim_end_matches(' ').to_owned(),
+        (Value::Inet(i), _) => format!("{}/{}", i.addr, i.bits),
+        _ => text_out(v, ty, ctx),
+    }
+}
+
+fn normalize(s: &str, form: &str) -> Result<String, SqlError> {
+    use unicode_normalization::UnicodeNormalization;
+    Ok(match form.to_ascii_uppercase().as_str() {
+        "NFC" => s.nfc().collect(),
+        "NFD" => s.nfd().collect(),
+        "NFKC" => s.nfkc().collect(),
+        "NFKD" => s.nfkd().collect(),
+        _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid normalization form: {form}"))),
+    })
+}
+
 fn bad_format(m: impl Into<String>) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, m)
 }
@@ -516,13 +537,17 @@ pub const FUNCS: &[Entry] = &[
     f1!(["md5_bytea"], super::lift::Bytes => String, md5),
     f1!(["quote_ident"], Str => String, quote_ident),
     f1!(["quote_literal"], Str => String, quote_literal),
-    val!(["1285"], |a, call| Ok(Value::Text(quote_literal(&text_out(&a[0], &call.arg_types[0].ty, call.ctx))))),
+    val!(["1285"], |a, call| Ok(Value::Text(quote_literal(&as_text(&a[0], &call.arg_types[0].ty, call.ctx))))),
     vals!(["quote_nullable"], |a, _| Ok(Value::Text(a[0].as_str().map_or_else(|| "NULL".into(), quote_literal)))),
     vals!(["1290"], |a, call| {
         Ok(Value::Text(if a[0].is_null() { "NULL".into() } else { quote_literal(&text_out(&a[0], &call.arg_types[0].ty, call.ctx)) }))
     }),
     f2!(["textcat"], Str, Str => String, |a, b| [a, b].concat()),
-    val!(["2003", "2004"], |a, call| { Ok(Value::Text(text_out(&a[0], &call.arg_types[0].ty, call.ctx) + &text_out(&a[1], &call.arg_types[1].ty, call.ctx))) }),
+    val!(["2003", "2004"], |a, call| { Ok(Value::Text(as_text(&a[0], &call.arg_types[0].ty, call.ctx) + &as_text(&a[1], &call.arg_types[1].ty, call.ctx))) }),
+    f2!(? ["unicode_normalize_func"], Str, Str => String, normalize),
+    f2!(? ["unicode_is_normalized"], Str, Str => bool, |s, form| normalize(s, form).map(|n| n == s)),
+    vals!(["pg_num_nulls"], |a, _| Ok(Value::Int4(a.iter().filter(|v| v.is_null()).count() as i32))),
+    vals!(["pg_num_nonnulls"], |a, _| Ok(Value::Int4(a.iter().filter(|v| !v.is_null()).count() as i32))),
     vals!(["text_concat"], |a, call| Ok(concat(a, call, 0, ""))),
     vals!(["text_concat_ws"], |a, call| Ok(match &a[0] {
         Value::Text(sep) => concat(a, call, 1, sep),

@@ -314,7 +314,8 @@ impl Parser {
                 if high < low {
                     return Err(invalid("invalid repetition count(s)"));
                 }
-                high != low
+                // {1,1} and {1,1}? are the way to force a greediness.
+                true
             }
         };
         self.quantifier(format!("{{{body}}}"), variable.then_some(()))
