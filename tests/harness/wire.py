@@ -131,11 +131,13 @@ class Raw:
 
 
 def transcript(messages: list[tuple]) -> list[tuple]:
-    """What two servers must have in common: errors by severity and SQLSTATE, no notices, no parameters."""
+    """What two servers must have in common: errors by severity and SQLSTATE, COPY data whole, no notices, no parameters."""
     out = []
     for m in messages:
         if m[0] == "E":
             out.append(m[:3])
+        elif m[0] == "d" and out and out[-1][0] == "d":
+            out[-1] = ("d", out[-1][1] + m[1])
         elif m[0] not in "NS":
             out.append(m)
     return out
