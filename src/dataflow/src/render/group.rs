@@ -46,6 +46,10 @@ impl AggInput {
     pub fn accumulates(&self) -> bool {
         matches!(self.agg.func.kind, AggKind::Accumulable(_)) && !self.agg.distinct
     }
+    /// As `accumulates`, once the arguments are made distinct.
+    pub fn accumulates_distinct(&self) -> bool {
+        matches!(self.agg.func.kind, AggKind::Accumulable(_)) && self.agg.distinct && !self.agg.args.is_empty()
+    }
     /// For min and max: whether it is max.
     pub fn extremum(&self) -> Option<bool> {
         match &self.agg.func.kind {

@@ -77,6 +77,8 @@ enum Part {
     Sums(Vec<usize>),
     /// A minimum or maximum: the first row in its order.
     First(usize),
+    /// States that add up, over the distinct arguments of a group.
+    DistinctSums(usize),
     /// From all rows of the group.
     General(Vec<usize>),
 }
@@ -88,7 +90,8 @@ fn split(inputs: &[AggInput], key_types: &[ColType], sums_serve: bool) -> Vec<Pa
         return vec![Part::General(positions(&|_| true))];
     }
     let sums = positions(&|i| i.accumulates());
-    let general = positions(&|i| !i.accumulates() && i.extremum().is_none());
+    let distinct = positions(&|i| i.accumulates_distinct());
+    let general = positions(&|i| !i.accumulates() && !i.accumulates_distinct() && i.extremum().is_none());
     let firsts = positions(&|i| i.extremum().is_some());
     let forms_differ = key_types.iter().any(|t| t.ty.equal_is_not_identical());
     let mut parts = Vec::new();
@@ -99,6 +102,7 @@ fn split(inputs: &[AggInput], key_types: &[ColType], sums_serve: bool) -> Vec<Pa
     if !general.is_empty() {
         parts.push(Part::General(general));
     }
+    parts.extend(distinct.into_iter().map(Part::DistinctSums));
     parts.extend(firsts.into_iter().map(Part::First));
     parts
 }
@@ -132,6 +136,11 @@ fn parts<'s, T: RenderTime>(
                 let logic = group_logic(Group::new(in_layout.clone(), arity, some, cx.env.ctx.clone()), layout.clone());
                 (at, types, flatten_reduced(T::reduce(arranged, "Reduce", logic, &cx.env).stream, layout, |val| val, &cx.env))
             }
+            Part::DistinctSums(at) => {
+                let types = part_types(&out_layout.types, arity, &[at]);
+                let done = distinct_sums(cx, rows.clone(), &wide, arity, &inputs[at], &types);
+                (vec![at], types, done)
+            }
             Part::First(at) => {
                 let types = part_types(&out_layout.types, arity, &[at]);
                 (vec![at], types, first(cx, rows.clone(), &wide, arity, &inputs[at]))
@@ -148,6 +157,33 @@ fn parts<'s, T: RenderTime>(
 /// Key columns, then the aggregates at `positions`.
 fn part_types(out: &[ColType], arity: usize, positions: &[usize]) -> Vec<ColType> {
     out[..arity].iter().cloned().chain(positions.iter().map(|p| out[arity + p].clone())).collect()
+}
+
+/// The distinct (key, arguments), summed up. Rows that the filter rejects have NULL arguments: they keep their group alive.
+fn distinct_sums<'s, T: RenderTime>(
+    cx: &Context<'s, T>,
+    rows: Updates<'s, T>,
+    wide: &[ColType],
+    arity: usize,
+    input: &AggInput,
+    out_types: &[ColType],
+) -> (Updates<'s, T>, Updates<'s, T>) {
+    let args = input.args.clone();
+    let types: Vec<ColType> = wide[..arity].iter().chain(&wide[args.clone()]).cloned().collect();
+    let narrowed = map(rows, "DistinctArguments", move |upd: Upd<T>| {
+        let mut cols = upd.batch.cols[..arity].to_vec();
+        cols.extend_from_slice(&upd.batch.cols[args.clone()]);
+        upd.with_batch(Batch { len: upd.len(), cols })
+    });
+    let whole = Rc::new(Layout::whole(types.clone()));
+    let (arranged, _) = arrange(narrowed, whole.clone(), vec![true; types.len()], "ArrangeDistinct", &cx.env);
+    let (oks, failed) = flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, whole, |val| val, &cx.env);
+    let mut agg = input.agg.clone();
+    (agg.distinct, agg.filter) = (false, None);
+    let input = AggInput { agg, args: arity..types.len(), filter: None, order: vec![], types: types[arity..].to_vec() };
+    let layout = Rc::new(Layout::new(types, (0..arity).map(Scalar::Column).collect()));
+    let (oks, errs) = T::accumulate(oks, layout, arity, vec![input], out_types, &cx.env);
+    (oks, concat(vec![failed, errs]))
 }
 
 /// A minimum or maximum: NULLs last, the least bytes among equals, as the first of its group in order.
