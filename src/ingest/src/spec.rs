@@ -187,6 +187,8 @@ pub trait SourceHandle: Send {
     fn acknowledge(&self, position: &str);
     /// Statistics as (name, value), for introspection.
     fn statistics(&self) -> Vec<(String, Value)>;
+    /// The source was dropped: stops it and frees what it holds upstream, in the background. The handle is dropped next.
+    fn forget(&self) {}
 }
 
 /// Everything that starting a source needs.

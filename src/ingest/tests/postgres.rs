@@ -467,6 +467,9 @@ fn an_idle_source_holds_no_wal() {
     let mut run = Run::start(up.spec(&["t"]), run.crash());
     up.sql("INSERT INTO t VALUES (2)");
     run.equals(&up, &["t"]);
+    // A dropped source takes its slot along.
+    run.handle.forget();
+    run.until("the slot is gone", |_| up.scalar("SELECT count(*)::text FROM pg_replication_slots WHERE database = current_database()") == "0");
 }
 
 #[test]

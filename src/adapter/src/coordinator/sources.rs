@@ -105,8 +105,11 @@ impl Sources {
         }
     }
 
+    /// The source was dropped.
     pub fn stop(&mut self, source: GlobalId) {
-        self.running.remove(&source);
+        if let Some(handle) = self.running.remove(&source).and_then(|r| r.handle) {
+            handle.forget();
+        }
     }
     pub fn stop_all(&mut self) {
         self.running.clear();

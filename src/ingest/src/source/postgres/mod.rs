@@ -36,9 +36,13 @@ use tokio::sync::watch;
 
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
+/// How long an upstream that cannot be reached is asked to drop a slot.
+const FORGET_FOR: Duration = Duration::from_secs(600);
 
 struct Handle {
     task: tokio::task::JoinHandle<()>,
+    runtime: tokio::runtime::Handle,
+    connector: Connector,
     acknowledged: watch::Sender<Lsn>,
     stats: Arc<Stats>,
 }
@@ -56,6 +60,21 @@ impl SourceHandle for Handle {
     fn statistics(&self) -> Vec<(String, Value)> {
         self.stats.list()
     }
+    fn forget(&self) {
+        self.task.abort();
+        let connector = self.connector.clone();
+        self.runtime.spawn(async move {
+            let mut wait = BACKOFF_MIN;
+            while let Err(e) = forget(&connector).await {
+                if wait > FORGET_FOR {
+                    tracing::error!(error = %e, "the replication slot of a dropped source is still there and keeps WAL upstream: drop it with pg_drop_replication_slot");
+                    return;
+                }
+                tokio::time::sleep(wait).await;
+                wait *= 2;
+            }
+        });
+    }
 }
 
 impl Drop for Handle {
@@ -69,8 +88,9 @@ pub fn start(source: StartSource) -> Box<dyn SourceHandle> {
     let (acknowledged, acks) = watch::channel(Lsn::default());
     let stats = Arc::new(Stats::default());
     let (runtime, feed) = (source.runtime.clone(), Feed::new(source.spec.id, source.events.clone(), stats.clone()));
-    let connector = run(source, feed, acks);
-    Box::new(Handle { task: runtime.spawn(connector), acknowledged, stats })
+    let connector = source.spec.connector.clone();
+    let task = runtime.spawn(run(source, feed, acks));
+    Box::new(Handle { task, runtime, connector, acknowledged, stats })
 }
 
 /// What CREATE SOURCE and VALIDATE CONNECTION check; the tables of the publication.
