@@ -32,7 +32,13 @@ static ALLOC: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How long sessions get to end their statements after a signal.
 const DRAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// Stack of each thread, reserved and not touched until used: expressions may nest 2,000 levels deep (`sql::parse`), and what
+/// plans, evaluates or drops them recurses.
+const STACK_BYTES: usize = 512 << 20;
+
 fn main() -> ExitCode {
+    // Before the first thread: the standard library asks for this once. The engine's and the runtime's threads follow it.
+    std::env::set_var("RUST_MIN_STACK", STACK_BYTES.to_string());
     let cli = Cli::parse();
     let args = match cli.command {
         Some(Command::Serve(args)) => args,
