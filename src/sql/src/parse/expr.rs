@@ -490,8 +490,13 @@ impl Parser<'_> {
         // INTEGER '1', CHARACTER VARYING(5) 'x': types with their own syntax.
         if !quoted && is_col_name(&word) && super::types::is_type_keyword(&word) {
             let mark = self.mark();
-            if let Ok(ty) = self.simple_type() {
+            let written = self.is_punct_at(1, "(") || self.is_punct_at(2, "(");
+            if let Ok(mut ty) = self.simple_type() {
                 if matches!(self.tok(), Tok::String(_)) {
+                    // A literal of type char has the length it has.
+                    if !written && ty.names.last().is_some_and(|n| n == "bpchar") {
+                        ty.modifiers.clear();
+                    }
                     return self.typed_literal(ty, pos);
                 }
             }

@@ -90,7 +90,12 @@ fn lex_part(sql: &str, base: usize, lines: &mut Lines<'_>, out: &mut Vec<Lexed>)
             Token::Word(w) => Tok::Word(fold(&w.value)),
             Token::DoubleQuotedString(s) => Tok::Quoted(s),
             Token::Number(n, _) => Tok::Number(n.replace('_', "")),
-            Token::SingleQuotedString(s) | Token::EscapedStringLiteral(s) | Token::UnicodeStringLiteral(s) | Token::NationalStringLiteral(s) => {
+            Token::NationalStringLiteral(s) => {
+                // N'…' is NCHAR '…'.
+                out.push(Lexed { tok: Tok::Word("nchar".into()), pos: lines.position(start), span: Span { start, end: start } });
+                Tok::String(s)
+            }
+            Token::SingleQuotedString(s) | Token::EscapedStringLiteral(s) | Token::UnicodeStringLiteral(s) => {
                 if let (Some(Lexed { tok: Tok::String(last), span, .. }), true, b'\'') = (out.last_mut(), newline, sql.as_bytes()[start]) {
                     last.push_str(&s);
                     span.end = end;

@@ -250,6 +250,7 @@ impl Binder<'_> {
             0 => Err(self.no_function(name, actual, names, !all.is_empty(), pos)),
             1 => {
                 let c = picked.remove(0);
+                self.require_known(&c.item, actual, pos)?;
                 self.finish(c.item, actual).ok_or_else(|| self.no_function(name, actual, names, true, pos))
             }
             _ => Err(SqlError::new(state::AMBIGUOUS_FUNCTION, format!("function {} is not unique", self.spell_call(name, actual, names)))
@@ -345,6 +346,22 @@ impl Binder<'_> {
             }
         }
         out
+    }
+
+    /// `anyelement` and its kind need one argument whose type is known; `anycompatible` would be text.
+    fn require_known(&self, a: &Arranged, actual: &[SqlType], pos: Pos) -> Result<(), SqlError> {
+        let family =
+            |o: u32| matches!(o, pseudo::ANYELEMENT | pseudo::ANYARRAY | pseudo::ANYNONARRAY | pseudo::ANYENUM | pseudo::ANYRANGE | pseudo::ANYMULTIRANGE);
+        let p = a.proc;
+        let mut mine = a.order.iter().zip(&p.args).filter(|(_, d)| family(**d)).peekable();
+        if mine.peek().is_none() || (a.expanded > 0 && family(p.variadic)) {
+            return Ok(());
+        }
+        let known = mine.any(|(o, _)| !matches!(o, ArgSource::Written(i) if actual.get(*i) == Some(&SqlType::Unknown)));
+        if known {
+            return Ok(());
+        }
+        Err(SqlError::new(state::DATATYPE_MISMATCH, "could not determine polymorphic type because input has type unknown").at(pos))
     }
 
     fn finish(&self, a: Arranged, actual: &[SqlType]) -> Option<Resolved> {

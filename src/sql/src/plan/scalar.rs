@@ -570,6 +570,7 @@ impl Binder<'_> {
         }
         let fname = *name.last().unwrap_or(&"");
         if call.star {
+            self.function(&name, &[], &[], false, pos)?;
             return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("{fname}(*) specified, but {fname} is not an aggregate function")).at(pos));
         }
         for (given, words) in [
