@@ -56,3 +56,16 @@ fn patterns() {
     assert_eq!(rep("2024-01-15", "(\\d+)-(\\d+)", "\\2/\\1"), "01/2024-15");
     assert_eq!(call("regexp_split_to_array", &["text", "text"], &["the fox", "\\s*"]), "{t,h,e,f,o,x}");
 }
+
+#[test]
+fn json_paths() {
+    let doc = "{\"a\": 1, \"b\": [1, null, \"x\"]}";
+    let all = |path: &str| call("jsonb_path_query_array", &["jsonb", "jsonpath", "jsonb", "bool"], &[doc, path, "{\"n\": 0}", "f"]);
+    assert_eq!(all("$.b[*] ? (@ > $n)"), "[1]");
+    assert_eq!(all("$.b.size()"), "[3]");
+    assert_eq!(all("$.**{last}"), "[1, 1, null, \"x\"]");
+    assert_eq!(all("strict $.z"), "2203A JSON object does not contain key \"z\"");
+    assert_eq!(all("$.b[last - 2 to last] ? (@ == null || @ starts with \"x\")"), "[null, \"x\"]");
+    assert_eq!(all("$.a + \"x\""), "22038 right operand of jsonpath operator + is not a single numeric value");
+    assert_eq!(all("($.a > \"x\") is unknown"), "[true]");
+}

@@ -61,6 +61,9 @@ pub fn text_out(v: &Value, ty: &SqlType, ctx: &EvalCtx) -> String {
 /// Reads a value from its text form; of the modifier only an interval's counts (it says what a bare number means).
 pub fn text_in(s: &str, ty: &ColType, ctx: &EvalCtx) -> Result<Value, SqlError> {
     let typmod = if ty.ty == SqlType::Interval { ty.typmod } else { -1 };
+    if ty.ty == SqlType::JsonPath {
+        super::jsonpath::check(s)?;
+    }
     with_style(ctx, |style| text::from_text(s, &ty.ty, typmod, style))
 }
 

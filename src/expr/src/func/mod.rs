@@ -69,6 +69,8 @@ pub mod inet;
 pub mod json;
 /// JSON text as slices.
 pub mod json_text;
+/// jsonpath: queries inside a JSON document.
+pub mod jsonpath;
 /// The lifting of plain functions over columns.
 pub mod lift;
 /// LIKE, ILIKE, and the patterns of SIMILAR TO.
@@ -197,6 +199,7 @@ const TABLES: &[&[Entry]] = &[
     system::FUNCS,
     range::FUNCS,
     inet::FUNCS,
+    jsonpath::FUNCS,
 ];
 
 /// The files' tables of our own entries.

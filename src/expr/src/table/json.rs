@@ -120,7 +120,17 @@ fn populate_recordset(args: &[Value], name: &str, types: &[ColType], columns: &[
     recordset(&args[1], name, &row, Some(&args[0]), ctx, emit)
 }
 
+fn path_query(args: &[Value], emit: Emit<'_>) -> Result<(), SqlError> {
+    for j in crate::func::jsonpath::query(args, false)?.unwrap_or_default() {
+        if !emit(vec![Value::Jsonb(Box::new(j))]) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
 pub const ENTRIES: &[TableEntry] = &[
+    TableEntry { names: &["jsonb_path_query", "jsonb_path_query_tz"], fallible: true, rows: |a, _, _, _, emit| path_query(a, emit) },
     TableEntry { names: &["json_each"], fallible: true, rows: |a, _, _, _, emit| each(a, "json_each", false, emit) },
     TableEntry { names: &["jsonb_each"], fallible: true, rows: |a, _, _, _, emit| each(a, "jsonb_each", false, emit) },
     TableEntry { names: &["json_each_text"], fallible: true, rows: |a, _, _, _, emit| each(a, "json_each_text", true, emit) },
