@@ -236,6 +236,31 @@ impl Coordinator {
             }
         }
         self.end_idle_reads();
+        self.measure();
+    }
+
+    /// Brings the gauges of sources and arrangements up to date; those of objects that went vanish.
+    fn measure(&self) {
+        let catalog = self.catalog();
+        let metrics = &self.shared.metrics;
+        let clamp = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        metrics.sources.reset();
+        for s in self.sources.info() {
+            let Some(item) = catalog.item(s.id) else { continue };
+            metrics.sources.with_label_values(&[item.name.as_str(), "committed_rows"]).set(clamp(s.rows));
+            for (name, value) in &s.statistics {
+                if let Some(n) = value.as_i64() {
+                    metrics.sources.with_label_values(&[item.name.as_str(), name.as_str()]).set(n);
+                }
+            }
+        }
+        metrics.arrangements.reset();
+        for (id, s) in &self.indexes {
+            let Some(item) = catalog.item(*id) else { continue };
+            for (measure, n) in [("records", s.records), ("bytes", s.bytes), ("lag_ms", (self.closed + 1).saturating_sub(s.upper))] {
+                metrics.arrangements.with_label_values(&[item.name.as_str(), measure]).set(clamp(n));
+            }
+        }
     }
 
     fn take_hold(&mut self, at: Option<Timestamp>) -> Result<Timestamp, SqlError> {

@@ -486,7 +486,15 @@ fn write_text(out: &mut Vec<u8>, value: Option<&str>, delimiter: u8, null: &str)
 
 type Messages = Result<Vec<Vec<u8>>, SqlError>;
 
-async fn write_out(mut rows: RowStream, names: Vec<String>, types: Vec<ColType>, format: CopyFormat, style: TextStyle, count: Arc<AtomicU64>, tx: mpsc::Sender<Messages>) {
+async fn write_out(
+    mut rows: RowStream,
+    names: Vec<String>,
+    types: Vec<ColType>,
+    format: CopyFormat,
+    style: TextStyle,
+    count: Arc<AtomicU64>,
+    tx: mpsc::Sender<Messages>,
+) {
     let message = |row: &[Value], types: &[ColType]| {
         let mut out = Vec::new();
         write_row(&mut out, row, types, &format, &style);

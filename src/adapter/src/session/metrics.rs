@@ -1,6 +1,6 @@
 //! Counters for Prometheus.
 
-use prometheus::{Encoder, Histogram, HistogramOpts, IntCounter, IntGauge, Registry, TextEncoder};
+use prometheus::{Encoder, Histogram, HistogramOpts, IntCounter, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 
 pub struct Metrics {
     registry: Registry,
@@ -11,6 +11,10 @@ pub struct Metrics {
     pub ticks: IntCounter,
     pub tick_seconds: Histogram,
     pub rows_ingested: IntCounter,
+    /// By source and statistic (rows, errors, lag of a partition, ...).
+    pub sources: IntGaugeVec,
+    /// By object and measure (records, bytes, lag_ms).
+    pub arrangements: IntGaugeVec,
 }
 
 impl Default for Metrics {
@@ -22,6 +26,7 @@ impl Default for Metrics {
             let buckets = prometheus::exponential_buckets(0.000_1, 2.0, 18).expect("the buckets are valid");
             Histogram::with_opts(HistogramOpts::new(name, help).buckets(buckets)).expect("the name is valid")
         };
+        let labelled = |name: &str, help: &str, labels: &[&str]| IntGaugeVec::new(Opts::new(name, help), labels).expect("the name is valid");
         let m = Metrics {
             sessions: gauge("riverdelta_sessions", "Open sessions."),
             statements: counter("riverdelta_statements_total", "Statements executed."),
@@ -30,9 +35,11 @@ impl Default for Metrics {
             ticks: counter("riverdelta_ticks_total", "Ticks made durable."),
             tick_seconds: seconds("riverdelta_tick_seconds", "Time that a tick took, its fdatasync included."),
             rows_ingested: counter("riverdelta_rows_ingested_total", "Changes committed, from tables and sources."),
+            sources: labelled("riverdelta_source", "Statistics of sources.", &["source", "statistic"]),
+            arrangements: labelled("riverdelta_arrangement", "Sizes and lag of views and indexes.", &["object", "measure"]),
             registry,
         };
-        let all: [Box<dyn prometheus::core::Collector>; 7] = [
+        let all: [Box<dyn prometheus::core::Collector>; 9] = [
             Box::new(m.sessions.clone()),
             Box::new(m.statements.clone()),
             Box::new(m.errors.clone()),
@@ -40,6 +47,8 @@ impl Default for Metrics {
             Box::new(m.ticks.clone()),
             Box::new(m.tick_seconds.clone()),
             Box::new(m.rows_ingested.clone()),
+            Box::new(m.sources.clone()),
+            Box::new(m.arrangements.clone()),
         ];
         for c in all {
             m.registry.register(c).expect("each name is registered once");
