@@ -242,3 +242,34 @@ fn equal_keys_show_their_least_form() {
         }
     });
 }
+
+#[test]
+fn large_inputs_are_worked_through_in_slices() {
+    each_size(|mut db| {
+        let a = db.shard(int8(2));
+        let content = |k: i64| row(&[(k * 7919) % 6007, k % 5]);
+        let rows = 24_000;
+        db.tick(vec![(a, (0..rows).map(|k| (content(k), 1)).collect())]);
+        let max = ReduceKind::Hierarchical { aggregates: vec![agg(def(2115), Some(1))], monotonic: false };
+        let (_, _, largest) = db.view(reduce(get(a, 2), &[0], max, 1), vec![0]);
+        let (_, _, unique) = db.view(distinct(get(a, 2)), vec![0]);
+        let (_, _, pairs) = db.view(join(distinct(get(a, 2)), &[0], get(a, 2), &[0]), vec![0]);
+        let t0 = db.now;
+        let t1 = db.tick(vec![(a, (0..rows / 2).map(|k| (content(k), -1)).collect())]);
+        for (t, from) in [(t0, 0), (t1, rows / 2)] {
+            let mut groups: std::collections::BTreeMap<i64, std::collections::BTreeMap<i64, i64>> = Default::default();
+            for k in from..rows {
+                *groups.entry((k * 7919) % 6007).or_default().entry(k % 5).or_default() += 1;
+            }
+            let mut want = (Bag::new(), Bag::new());
+            for (g, vals) in &groups {
+                want.0.insert(format!("{g} {}", vals.keys().max().unwrap()), 1);
+                want.1.extend(vals.keys().map(|v| (format!("{g} {v}"), 1)));
+            }
+            assert!(db.scan(largest, 2, t).unwrap() == want.0, "max at {t}");
+            assert!(db.scan(unique, 2, t).unwrap() == want.1, "distinct at {t}");
+            let n: i64 = groups.values().map(|g| g.len() as i64 * g.values().sum::<i64>()).sum();
+            assert_eq!(db.scan(pairs, 4, t).unwrap().values().sum::<i64>(), n, "join at {t}");
+        }
+    });
+}

@@ -291,7 +291,7 @@ fn one_off_queries_leave_nothing_behind() {
     let a = db.shard(int8(2));
     db.tick(vec![(a, ups(&[(&[1, 1], 1)]))]);
     let (_, _, index) = db.view(get(a, 2), vec![0]);
-    let mut run = |db: &mut Db, n: usize| {
+    let run = |db: &mut Db, n: usize| {
         let began = Instant::now();
         for k in 0..n {
             let plan = join(distinct(get(a, 2)), &[0], get(a, 2), &[0]);

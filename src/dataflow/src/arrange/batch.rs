@@ -30,6 +30,10 @@ impl<T: Time, R: Weight> RowB<T, R> {
     pub fn new(batch: ChunkBatch<RowChunk<T, R>>) -> Self {
         RowB { batch: Arc::new(batch), since: None, until: None }
     }
+    /// Other chunks under the same view of time.
+    pub(super) fn with_chunks(&self, chunks: Vec<RowChunk<T, R>>) -> Self {
+        RowB { batch: Arc::new(ChunkBatch::new(chunks)), since: self.since.clone(), until: self.until.clone() }
+    }
     /// The same batch as an import sees it.
     pub fn view(mut self, since: &T, until: &Option<T>) -> Self {
         self.since = Some(since.clone());

@@ -3,28 +3,16 @@
 //! Differential's `ProxyReduceTactic` carries the time logic; the backend here speaks for the bytes: key proxy = lane
 //! (stable across retires; keys that share a lane are kept apart inside), value proxies = positions in pools.
 //!
-//! [`reduce`] drives the tactic in totally ordered time, with resume, cut and stop; inside recursion differential's own
-//! driver does. One retire runs a whole interval: it does not yield.
+//! Driven by `retire` in totally ordered time, by differential's own driver inside recursion.
 
-use super::driver::{restore, targets, QuietWriter};
-use super::{Arr, ArrangeCtl, At, Body, RowB, RowChunk, RowSpine, Saved, Slab, Time, Weight, TARGET};
+use super::{At, Body, RowB, RowChunk, Slab, Time, Weight, TARGET};
 use differential_dataflow::consolidation::consolidate;
-use differential_dataflow::lattice::Lattice;
-use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::operators::int_proxy::{KeyPosition, ProxyReduceBackend, ProxyReduceTactic, ReduceInstance, ReduceWindow};
 use differential_dataflow::operators::reduce::ReduceTactic;
 use differential_dataflow::trace::chunk::{settle_all, ChunkBatch};
-use differential_dataflow::trace::{Description, Span, Trace, TraceReader};
+use differential_dataflow::trace::Description;
 use repr::Diff;
-use std::collections::VecDeque;
 use std::marker::PhantomData;
-use std::rc::Rc;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::Operator;
-use timely::dataflow::operators::CapabilitySet;
-use timely::order::{PartialOrder, TotalOrder};
-use timely::progress::frontier::Antichain;
-use timely::progress::Stamp;
 
 /// Output rows of one group, as val bytes with diffs.
 #[derive(Default)]
@@ -341,106 +329,4 @@ impl<T: Time, R: Weight, L: GroupLogic<R>> ProxyReduceBackend<T, RowB<T, R>, Row
 /// The tactic for differential's driver and ours.
 pub fn tactic<T: Time, R: Weight>(logic: impl GroupLogic<R>) -> impl ReduceTactic<T, RowB<T, R>, RowB<T, Diff>> {
     ProxyReduceTactic::new(ReduceBackend::new(logic))
-}
-
-/// Reduces an arrangement in totally ordered time; the output is arranged by the same keys.
-pub fn reduce<'s, T: Time + TotalOrder, R: Weight, A>(
-    input: Arranged<'s, A>,
-    name: &str,
-    mut tactic: impl ReduceTactic<T, RowB<T, R>, RowB<T, Diff>> + 'static,
-    resume: Option<Saved<T, Diff>>,
-    ctl: ArrangeCtl<T, Diff>,
-) -> Arr<'s, T, Diff>
-where
-    A: TraceReader<Time = T, Batch = RowB<T, R>> + 'static,
-{
-    let mut source = input.trace;
-    let mut result = None;
-    let result_out = &mut result;
-    let scope = input.stream.scope();
-    let stream = input.stream.unary_frontier(Pipeline, name, move |_, info| {
-        let spine = RowSpine::<T, Diff>::new(info.clone(), None, Some(scope.activator_for(info.address.clone())));
-        let (mut out, mut writer) = TraceAgent::new(spine, info, None);
-        let mut prev = Antichain::from_elem(T::minimum());
-        if let Some(saved) = resume {
-            restore(&mut out, &mut writer, &saved);
-            prev = saved.upper;
-        }
-        *result_out = Some(out.clone());
-        let trace = Rc::downgrade(&out.trace_box_unstable());
-        let start = prev.clone();
-        let mut writer = QuietWriter::new(writer, ctl.complete.clone());
-        let mut queue: VecDeque<Span<T, RowB<T, R>>> = VecDeque::new();
-        let mut caps = CapabilitySet::<T>::default();
-        // Span bounds, not the input frontier: traces can be read only through those.
-        let mut received = prev.clone();
-        move |(input, _), output| {
-            let w = writer.get();
-            input.for_each(|cap, spans| {
-                let before = queue.len();
-                queue.extend(spans.drain(..).filter(|b| !PartialOrder::less_equal(b.upper(), &start)));
-                if let Some(last) = queue.back() {
-                    received.clone_from(last.upper());
-                }
-                if queue.len() > before {
-                    for c in cap.retain_stamp(0).iter() {
-                        caps.insert(c.clone());
-                    }
-                }
-            });
-            if ctl.stopped.get() {
-                queue.clear();
-                caps = CapabilitySet::default();
-                return;
-            }
-            source.advance_upper(&mut received);
-            let want = ctl.want.borrow().clone();
-            for (target, cut) in targets(&prev, received.clone(), &want) {
-                if target != prev {
-                    let mut fresh = vec![];
-                    while queue.front().is_some_and(|b| PartialOrder::less_equal(b.upper(), &target)) {
-                        fresh.extend(queue.pop_front().and_then(|s| s.inner));
-                    }
-                    if !fresh.is_empty() {
-                        let held: Antichain<T> = caps.iter().map(|c| c.time().clone()).collect();
-                        let prior = source.batches_through(prev.borrow()).expect("retired frontiers are span bounds");
-                        let old = out.batches_through(prev.borrow()).expect("retired frontiers are span bounds");
-                        let (made, pending) = tactic.retire(prior, old, fresh, &prev, &target, &held);
-                        assert!(pending.is_empty(), "pending times under total order: {pending:?}");
-                        let done = caps.iter().filter(|c| !target.less_equal(c.time())).cloned().collect::<CapabilitySet<_>>();
-                        if let Some(span) = made {
-                            output.session(&done).give(span.clone());
-                            w.insert(span, done.iter().map(|c| c.time().clone()).collect::<Stamp<_>>());
-                        }
-                    }
-                    // Stamps of spans that wait lie at or beyond `target`.
-                    caps = caps.iter().filter(|c| target.less_equal(c.time())).cloned().collect();
-                    w.seal(target.clone());
-                    prev = target;
-                    for t in [prev.borrow()] {
-                        source.set_logical_compaction(t);
-                        source.set_physical_compaction(t);
-                        out.set_logical_compaction(t);
-                        out.set_physical_compaction(t);
-                    }
-                }
-                if cut {
-                    *ctl.want.borrow_mut() = None;
-                    let (mut spans, mut since) = (vec![], Antichain::from_elem(T::minimum()));
-                    if let Some(trace) = trace.upgrade() {
-                        trace.borrow().trace().map_spans(|s| {
-                            since = since.join(s.desc.since());
-                            spans.push(s.clone())
-                        });
-                    }
-                    *ctl.got.borrow_mut() = Some(Saved { spans, since, upper: prev.clone(), pending: vec![] });
-                }
-            }
-            if prev.is_empty() {
-                ctl.complete.set(true);
-            }
-            w.exert();
-        }
-    });
-    Arranged { stream, trace: result.expect("set at construction") }
 }

@@ -75,9 +75,9 @@ pub fn render<'s>(cx: &mut Context<'s, u64>, bindings: &[(LocalId, Lir)], limit:
             // Errors go round as a set, or a loop that fails would never end.
             let errs = distinct(made.errs, &env);
             let (back, over) = limited(oks.clone(), limit, return_at_limit, &env);
-            super::collection::map(back, "NextRound", move |upd: Upd<Round>| upd.results_in(&Product::new(0, 1))).connect_loop(ok_handle);
+            next_round(back, &env).connect_loop(ok_handle);
             let (errs_back, _) = limited(errs.clone(), limit, true, &env);
-            super::collection::map(errs_back, "NextRound", move |upd: Upd<Round>| upd.results_in(&Product::new(0, 1))).connect_loop(err_handle);
+            next_round(errs_back, &env).connect_loop(err_handle);
             let result = Collection::new(oks, concat(vec![errs, over]));
             inner.bind(Id::Local(*id), value.types.clone(), result.clone());
             results.push(Collection::new(leave(result.oks, outer), leave(result.errs, outer)));
@@ -93,6 +93,15 @@ fn distinct<'s>(errs: Updates<'s, Round>, env: &Rc<Env>) -> Updates<'s, Round> {
     let reduced = super::arranged::distinct_errors(errs, env);
     let layout = Rc::new(crate::arrange::Layout::whole(error_types()));
     super::arranged::flatten(&super::arranged::Traced::Local(reduced), layout, env)
+}
+
+/// One round later; nothing once the dataflow is stopped, or a loop without end would never leave.
+fn next_round<'s>(stream: Updates<'s, Round>, env: &Rc<Env>) -> Updates<'s, Round> {
+    let stopped = env.stopped.clone();
+    super::collection::map(stream, "NextRound", move |upd: Upd<Round>| match stopped.get() {
+        true => Upd::default(),
+        false => upd.results_in(&Product::new(0, 1)),
+    })
 }
 
 /// What may go round again, and the error of what may not.
