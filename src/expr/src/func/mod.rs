@@ -63,6 +63,8 @@ pub mod construct;
 pub mod datetime;
 /// Floating-point arithmetic and mathematics.
 pub mod float;
+/// `to_char`, `to_date`, `to_timestamp`, `to_number`.
+pub mod formatting;
 /// Addresses and networks.
 pub mod inet;
 /// `json` and `jsonb`: access, change, construction.
@@ -190,6 +192,7 @@ const TABLES: &[&[Entry]] = &[
     datetime::MIXED,
     datetime::FUNCS,
     json::FUNCS,
+    formatting::FUNCS,
     text::FUNCS,
     like::FUNCS,
     regex::FUNCS,
