@@ -18,6 +18,8 @@ mod flatten;
 mod fold;
 /// Bindings read once, or cheap.
 mod lets;
+/// Padding NULLs and what rejects them.
+mod nulls;
 /// Columns that nobody reads.
 mod prune;
 /// Filters to where rows come from; join classes.

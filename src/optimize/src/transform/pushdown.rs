@@ -9,11 +9,13 @@
 //! A predicate that can fail stays where it is; so does one on a column whose equal values differ, where rows stand for
 //! their equals (group keys).
 
+use super::nulls::{is_padded, not_null, rejected, strict};
 use super::{conjuncts, is_movable, respects_equality, take};
 use expr::Scalar;
 use plan::equality::{class_sides, equal_is_identical, equality};
 use plan::{Equivalence, Mir};
 use repr::{ColType, SqlError};
+use std::collections::BTreeSet;
 
 pub(super) fn filters(mir: &mut Mir) -> Result<(), SqlError> {
     let plan = take(mir);
@@ -29,6 +31,11 @@ fn push(mir: Mir, predicates: Vec<Scalar>) -> Result<Mir, SqlError> {
             for p in predicates {
                 if !movable.contains(&p) {
                     movable.push(p);
+                }
+            }
+            for c in fixed.iter().flat_map(rejected) {
+                if is_padded(&input, c) && !movable.contains(&not_null(c)) {
+                    movable.push(not_null(c));
                 }
             }
             Ok(push(*input, movable)?.filter(fixed))
@@ -55,6 +62,14 @@ fn push(mir: Mir, predicates: Vec<Scalar>) -> Result<Mir, SqlError> {
                     down.push(q);
                 } else {
                     stay.push(p);
+                }
+            }
+            // What stays may still keep padding NULLs away, by way of what the columns are made of.
+            for c in stay.iter().flat_map(rejected) {
+                for below in strict(&columns[c]) {
+                    if is_padded(&input, below) && !down.contains(&not_null(below)) {
+                        down.push(not_null(below));
+                    }
                 }
             }
             Ok(push(*input, down)?.map(scalars).filter(stay))
@@ -169,8 +184,8 @@ fn join(inputs: Vec<Mir>, mut classes: Vec<Equivalence>, predicates: Vec<Scalar>
             _ => stay.push(p),
         }
     }
-    let (classes, not_null) = merged(classes);
-    for p in not_null {
+    let (classes, of_itself) = merged(classes);
+    for p in of_itself {
         match side(&p) {
             Some(i) if is_movable(&p) && !down[i].contains(&p) => down[i].push(p),
             Some(_) if is_movable(&p) => {}
@@ -198,6 +213,15 @@ fn join(inputs: Vec<Mir>, mut classes: Vec<Equivalence>, predicates: Vec<Scalar>
     for (i, q) in implied {
         if !down[i].contains(&q) {
             down[i].push(q);
+        }
+    }
+
+    // Columns that a class or a predicate above asks to be something keep padding NULLs away.
+    let in_classes = classes.iter().filter(|e| !e.null_safe).flat_map(|e| &e.exprs).flat_map(strict);
+    for c in in_classes.chain(stay.iter().flat_map(rejected)).collect::<BTreeSet<_>>() {
+        let i = side_of(c);
+        if is_padded(&inputs[i], c - starts[i]) && !down[i].contains(&not_null(c)) {
+            down[i].push(not_null(c));
         }
     }
 

@@ -80,7 +80,6 @@ fn starts(inputs: &[Mir]) -> Vec<usize> {
 /// all of one input, whose rows are some of the set's base.
 fn partners(inputs: &[Mir], classes: &[Equivalence], own: usize, at: &[usize], made_from: &DistinctOf) -> Option<Vec<usize>> {
     let starts = starts(inputs);
-    let types: Vec<ColType> = inputs.iter().flat_map(Mir::types).collect();
     'inputs: for (i, input) in inputs.iter().enumerate() {
         let Some((base, trace)) = traced(input).filter(|_| i != own) else { continue };
         if *base != made_from.base {
@@ -92,8 +91,8 @@ fn partners(inputs: &[Mir], classes: &[Equivalence], own: usize, at: &[usize], m
             let partner = class.and_then(|e| {
                 let is_source = |c: &usize| *c >= starts[i] && *c < starts[i + 1] && trace[*c - starts[i]] == Some(*wanted);
                 let columns = e.exprs.iter().filter_map(|x| if let Scalar::Column(c) = x { Some(*c) } else { None });
-                // A row with a NULL finds its own only if NULLs match.
-                columns.into_iter().find(|c| is_source(c) && (e.null_safe || !types[*c].nullable))
+                // If NULLs do not match, the class that stays keeps them away as before.
+                columns.into_iter().find(is_source)
             });
             match partner {
                 Some(p) => found.push(p),

@@ -251,14 +251,61 @@ pub(super) fn at_most_one_row(h: &Hir) -> bool {
             let one = limit.as_ref().and_then(literal_count).flatten().is_some_and(|n| n <= 1);
             (one && group_key.is_empty() && !with_ties) || at_most_one_row(input)
         }
-        Hir::Project { input, .. } | Hir::Map { input, .. } | Hir::Filter { input, .. } | Hir::Window { input, .. } | Hir::Distinct { input } => {
-            at_most_one_row(input)
-        }
+        Hir::Filter { input, .. } => keys(h).iter().any(Vec::is_empty) || at_most_one_row(input),
+        Hir::Project { input, .. } | Hir::Map { input, .. } | Hir::Window { input, .. } | Hir::Distinct { input } => at_most_one_row(input),
         Hir::Let { body, .. } | Hir::LetRec { body, .. } => at_most_one_row(body),
         Hir::Join { left, right, kind, .. } => matches!(kind, JoinKind::Inner | JoinKind::Left) && at_most_one_row(left) && at_most_one_row(right),
         Hir::Except { left, .. } | Hir::Intersect { left, .. } => at_most_one_row(left),
         _ => false,
     }
+}
+
+/// Unique keys at one enclosing row, less the columns that filters bind to one value there.
+fn keys(h: &Hir) -> Vec<Vec<usize>> {
+    match h {
+        Hir::Get { keys, .. } => keys.clone(),
+        Hir::Map { input, .. } => keys(input),
+        Hir::Project { input, outputs } => {
+            let place = |c: &usize| outputs.iter().position(|o| o == c);
+            keys(input).iter().filter_map(|k| k.iter().map(place).collect()).collect()
+        }
+        Hir::Filter { input, predicates } => {
+            let mut bound = Vec::new();
+            predicates.iter().for_each(|p| bound_columns(p, &mut bound));
+            let mut keys = keys(input);
+            keys.iter_mut().for_each(|k| k.retain(|c| !bound.contains(c)));
+            keys
+        }
+        _ => vec![],
+    }
+}
+
+/// Columns of the row that a predicate equates with something that is the same for all rows.
+fn bound_columns(p: &HirScalar, bound: &mut Vec<usize>) {
+    let is_fixed = |s: &HirScalar| !has_subquery(s) && !reads_row(s);
+    match p {
+        HirScalar::And(xs) => xs.iter().for_each(|x| bound_columns(x, bound)),
+        HirScalar::Call { func, args, .. }
+            if plan::equality::is_equality(func) || matches!(func.name, "int24eq" | "int42eq" | "int28eq" | "int82eq" | "int48eq" | "int84eq") =>
+        {
+            if let [a, b] = &args[..] {
+                for (x, other) in [(a, b), (b, a)] {
+                    match x {
+                        HirScalar::Column(c, _) if c.level == 0 && is_fixed(other) => bound.push(c.column),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether the scalar reads the row itself (subqueries not looked at).
+fn reads_row(s: &HirScalar) -> bool {
+    matches!(s, HirScalar::Column(c, _) if c.level == 0)
+        || matches!(s, HirScalar::Call { func, .. } if func.volatility == expr::func::Volatility::Volatile)
+        || operands(s).into_iter().any(reads_row)
 }
 
 /// The largest local id that the query uses.

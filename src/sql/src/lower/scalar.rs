@@ -372,12 +372,24 @@ impl Lowerer {
             return Ok(self.attach(row, keyed, vec![], value));
         }
         let null = nulls(&[ty]);
-        let (value, value_binding) = self.bind(value);
         if at_most_one {
-            let absent = keyed.env.outer.clone().union(value.clone().project((0..k).collect()).negate());
-            let result = value.union(absent.map(null));
-            return Ok(self.attach(row, keyed, vec![value_binding], result));
+            // A left join: a look-up then needs no distinct outer rows.
+            let (value, binding) = if binds(&value) {
+                let (get, b) = self.bind(value);
+                (get, Some(b))
+            } else {
+                (value, None)
+            };
+            let n = keyed.rows.arity();
+            let on = || keyed.positions.iter().copied().zip(0..);
+            let found = join_on(keyed.rows.clone(), value.clone(), on()).project((0..n).chain([n + k]).collect());
+            let keys = value.project((0..k).collect());
+            let with_value = join_on(keyed.rows.clone(), keys, on()).project((0..n).collect());
+            let without = keyed.rows.clone().union(with_value.negate()).map(null);
+            row.mir = keyed.bindings.into_iter().chain(binding).rev().fold(found.union(without), |body, b| b.around(body));
+            return Ok(Scalar::Column(n));
         }
+        let (value, value_binding) = self.bind(value);
         let int8 = SqlType::Int8.not_null();
         let count = Aggregate { func: aggregate(2803)?, args: vec![], direct: 0, distinct: false, filter: None, order_by: vec![], ty: int8 };
         let group_key = (0..k).map(Scalar::Column).collect();
@@ -483,6 +495,11 @@ impl Decided {
             Decided::Coalesce(t) => Scalar::Coalesce(xs, t.clone()),
         }
     }
+}
+
+/// Whether a binding is inside: such a relation is not repeated, since its names are bound once.
+fn binds(mir: &Mir) -> bool {
+    matches!(mir, Mir::Let { .. } | Mir::LetRec { .. }) || mir.children().into_iter().any(binds)
 }
 
 /// `decisive`, or `c` is NULL, as predicates of which one must hold. A comparison is NULL where a side is: apart, equality
