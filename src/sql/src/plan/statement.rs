@@ -12,6 +12,15 @@ use repr::{ColType, RelDesc};
 
 /// Parameter and result types of a statement. `params`: types the client fixed; `None` or missing ones are inferred.
 pub fn describe(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Option<SqlType>]) -> Result<Described, SqlError> {
+    on_large_stack(|| describe_inner(stmt, catalog, params))
+}
+
+/// Walking deep trees takes stack; a thread of the server has it, one of a test may not.
+fn on_large_stack<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(16 << 20, 64 << 20, f)
+}
+
+fn describe_inner(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Option<SqlType>]) -> Result<Described, SqlError> {
     let b = Binder::new(catalog);
     b.params.borrow_mut().types = params.to_vec();
     let plan = b.statement(stmt, &stmt.statement)?;
@@ -27,9 +36,11 @@ pub fn describe(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Opti
 
 /// The plan of a statement with its parameters' values put in.
 pub fn plan(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[(Value, SqlType)]) -> Result<Plan, SqlError> {
-    let b = Binder::new(catalog);
-    b.params.borrow_mut().values = Some(params.to_vec());
-    b.statement(stmt, &stmt.statement)
+    on_large_stack(|| {
+        let b = Binder::new(catalog);
+        b.params.borrow_mut().values = Some(params.to_vec());
+        b.statement(stmt, &stmt.statement)
+    })
 }
 
 /// Binds a scalar over a relation's row: stored defaults (no columns) and checks.
