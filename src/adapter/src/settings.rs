@@ -46,7 +46,7 @@ const DEFS: &[Def] = &[
     def("backslash_quote", "safe_encoding", Check::OneOf(&["safe_encoding", "on", "off"]), "Sets whether \"\\'\" is allowed in string literals."),
     def("bytea_output", "hex", Check::OneOf(&["hex", "escape"]), "Sets the output format for bytea."),
     def("check_function_bodies", "on", Check::Bool, "Check routine bodies during CREATE."),
-    reported("client_encoding", "UTF8", Check::OneOf(&["utf8", "unicode", "utf-8", "sql_ascii"]), "Sets the client's character set encoding."),
+    reported("client_encoding", "UTF8", Check::OneOf(&["utf8", "unicode", "sqlascii"]), "Sets the client's character set encoding."),
     def(
         "client_min_messages",
         "notice",
@@ -227,8 +227,10 @@ impl Settings {
             Check::OneOf(options) => {
                 let v = value.trim().to_ascii_lowercase();
                 if def.name == "client_encoding" {
+                    // Postgres looks at letters and digits only: 'UTF-8', utf8 and "'utf-8'" are one name.
+                    let v: String = v.chars().filter(char::is_ascii_alphanumeric).collect();
                     return if options.contains(&v.as_str()) {
-                        Ok(if v == "sql_ascii" { "SQL_ASCII".into() } else { "UTF8".into() })
+                        Ok(if v == "sqlascii" { "SQL_ASCII".into() } else { "UTF8".into() })
                     } else {
                         Err(SqlError::unsupported(format!("client encoding \"{value}\""), "use UTF8"))
                     };

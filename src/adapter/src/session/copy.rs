@@ -502,12 +502,12 @@ async fn write_out(
     };
     let binary = format == CopyFormat::Binary;
     let mut first = Vec::new();
-    if binary {
-        first.push([BINARY_SIGNATURE, &[0; 8]].concat());
-    } else if matches!(&format, CopyFormat::Text { header: true, .. } | CopyFormat::Csv { header: true, .. }) {
-        let header: Vec<Value> = names.iter().map(|n| Value::text(n.clone())).collect();
+    // The binary header has no message of its own: it begins the first one, and drivers rely on that.
+    let mut header = if binary { [BINARY_SIGNATURE, &[0; 8]].concat() } else { Vec::new() };
+    if matches!(&format, CopyFormat::Text { header: true, .. } | CopyFormat::Csv { header: true, .. }) {
+        let titles: Vec<Value> = names.iter().map(|n| Value::text(n.clone())).collect();
         let text: Vec<ColType> = names.iter().map(|_| repr::SqlType::Text.not_null()).collect();
-        first.push(message(&header, &text));
+        first.push(message(&titles, &text));
     }
     if !first.is_empty() && tx.send(Ok(first)).await.is_err() {
         return;
@@ -520,7 +520,8 @@ async fn write_out(
         let messages = match part {
             Some(Ok(part)) => {
                 count.fetch_add(part.len() as u64, Ordering::Relaxed);
-                Ok(part.iter().map(|row| message(row, &types)).collect())
+                let with_header = |m: Vec<u8>| if header.is_empty() { m } else { [std::mem::take(&mut header), m].concat() };
+                Ok(part.iter().map(|row| message(row, &types)).map(with_header).collect())
             }
             Some(Err(e)) => Err(e),
             None => break,
@@ -531,7 +532,8 @@ async fn write_out(
         }
     }
     if binary {
-        let _ = tx.send(Ok(vec![(-1_i16).to_be_bytes().to_vec()])).await;
+        header.extend_from_slice(&(-1_i16).to_be_bytes());
+        let _ = tx.send(Ok(vec![header])).await;
     }
 }
 

@@ -255,6 +255,11 @@ impl Session {
         }
     }
 
+    /// The columns of an open cursor: cursors and protocol-level portals share a namespace.
+    pub fn cursor_columns(&self, name: &str) -> Option<RelDesc> {
+        self.cursors.get(name).map(|c| c.desc().clone())
+    }
+
     /// Protocol-level named statements share the namespace of PREPARE. Errors: 42P05 if a named one exists.
     pub fn set_prepared(&mut self, name: String, prepared: Prepared) -> Result<(), SqlError> {
         if !name.is_empty() && self.prepared.contains_key(&name) {

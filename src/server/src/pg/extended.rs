@@ -50,9 +50,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Ok(())
             }
             Message::Describe { target: Target::Portal, name } => {
-                let portal = self.portals.get(&name).ok_or_else(|| no_portal(&name))?;
-                let (prepared, formats) = (portal.prepared.clone(), portal.result_formats.clone());
-                self.describe(&prepared, &formats);
+                if let Some(portal) = self.portals.get(&name) {
+                    let (prepared, formats) = (portal.prepared.clone(), portal.result_formats.clone());
+                    self.describe(&prepared, &formats);
+                } else {
+                    // A cursor that DECLARE opened is a portal too.
+                    let desc = self.session.cursor_columns(&name).ok_or_else(|| no_portal(&name))?;
+                    self.out.row_description(&desc, &[]);
+                }
                 Ok(())
             }
             Message::Execute { portal, row_count_max } => self.run(&portal, row_count_max).await,
