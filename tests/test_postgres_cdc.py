@@ -124,7 +124,7 @@ def test_the_slot_goes_with_the_source(riverdelta, pg, upstream):
     connect_pg(r, pg, db)
     slots = lambda: pg.sql(f"SELECT count(*) FROM pg_replication_slots WHERE database = '{db}'")[0][0]  # noqa: E731
     r.sql("CREATE SOURCE s FROM POSTGRES CONNECTION c (PUBLICATION 'p') FOR ALL TABLES")
-    assert slots() == 1
+    wait_until(lambda: slots() == 1, 20, what="the slot is made")
     r.sql("DROP SOURCE s CASCADE")
     wait_until(lambda: slots() == 0, 20, what="the slot is dropped")
 

@@ -74,6 +74,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Recovered, SqlErro
         state.apply(seq, tick, payload.len() as u64, &disk, &shard_dir)
     })?;
     state.segments = replayed.segments;
+    state.named.clear();
     if replayed.next_seq > 1 {
         state.upper = state.upper.max(state.lease.saturating_add(1));
     }

@@ -45,6 +45,8 @@ pub(crate) struct State {
     pub(crate) pending_bytes: u64,
     /// Staged parts that no tick names yet.
     pub(crate) staged: BTreeMap<String, Arc<FileRef>>,
+    /// Parts that the last tick named: readable until the next one, whatever is merged in between.
+    pub(crate) named: BTreeMap<String, Arc<FileRef>>,
     pub(crate) folds: u64,
     pub(crate) merges: u64,
 }
@@ -60,9 +62,12 @@ impl State {
                 self.shard_mut(id)?.tail.push(TailEntry { seq, t: tick.t, data: TailData::Deltas(deltas) });
             }
         }
+        self.named.clear();
         for (id, meta) in tick.staged {
-            let known = self.staged.remove(&meta.name);
+            let name = meta.name.clone();
+            let known = self.staged.remove(&name);
             let file = known.map_or_else(|| FileRef::new(disk.clone(), shard_dir, id, meta), |f| f.at(tick.t));
+            self.named.insert(name, file.clone());
             self.shard_mut(id)?.tail.push(TailEntry { seq, t: tick.t, data: TailData::Staged(file) });
         }
         for id in &tick.drop {

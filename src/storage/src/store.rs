@@ -131,15 +131,14 @@ impl Shared {
         check_deltas(shard, &types, part)?;
         let target = self.target(shard, &types, 0, true, "stage-before-sync");
         let name = self.new_name(shard);
-        let file = write_deltas(&target, name.clone(), &[(0, Arc::new(part.clone()))])?;
-        // A part that cancels out still has a name, which then means nothing.
-        if let Some(file) = file {
-            if let Err(e) = self.sync_shard_dir() {
-                file.make_obsolete();
-                return Err(e);
-            }
-            self.state.lock().staged.insert(name.clone(), file);
+        let Some(file) = write_deltas(&target, name.clone(), &[(0, Arc::new(part.clone()))])? else {
+            return Ok(name + NO_ROWS);
+        };
+        if let Err(e) = self.sync_shard_dir() {
+            file.make_obsolete();
+            return Err(e);
         }
+        self.state.lock().staged.insert(name.clone(), file);
         crate::kill::kill_point("stage-after-sync");
         Ok(name)
     }
@@ -152,10 +151,14 @@ impl Shared {
     }
 
     fn staged(&self, unit: &StagedUnit) -> Result<Snapshot, SqlError> {
-        let types = self.types(unit.shard)?;
         let state = self.state.lock();
-        let files = unit.files.iter().filter_map(|f| state.staged.get(f).cloned()).collect();
-        Ok(Snapshot::new(types, Timestamp::MAX, files, Vec::new()))
+        let shard = state.shards.get(&unit.shard).ok_or_else(|| no_shard(unit.shard))?;
+        let mut files = Vec::new();
+        for name in unit.files.iter().filter(|f| !f.ends_with(NO_ROWS)) {
+            let file = state.staged.get(name).or_else(|| state.named.get(name));
+            files.push(file.cloned().ok_or_else(|| no_part(name))?);
+        }
+        Ok(Snapshot::new(shard.types.clone(), Timestamp::MAX, files, Vec::new()))
     }
 
     fn stats(&self) -> StoreStats {
@@ -315,14 +318,12 @@ impl Store {
         }
         for unit in tick.staged {
             types_of(unit.shard)?;
-            for name in &unit.files {
-                // A part whose rows cancelled out has no file.
-                if let Some(file) = state.staged.get(name) {
-                    if file.shard != unit.shard {
-                        return Err(SqlError::internal(format!("part {name} was staged for {}, not for {}", file.shard, unit.shard)));
-                    }
-                    record.staged.push((unit.shard, file.at(tick.t).meta.clone()));
+            for name in unit.files.iter().filter(|f| !f.ends_with(NO_ROWS)) {
+                let file = state.staged.get(name).ok_or_else(|| no_part(name))?;
+                if file.shard != unit.shard {
+                    return Err(SqlError::internal(format!("part {name} was staged for {}, not for {}", file.shard, unit.shard)));
                 }
+                record.staged.push((unit.shard, file.at(tick.t).meta.clone()));
             }
         }
         Ok(record)
@@ -345,7 +346,8 @@ impl Store {
         self.shared.unstage(files);
     }
 
-    /// The rows of a staged unit that no tick names yet (to hand them to dataflows without holding them in memory); stays readable afterwards.
+    /// The rows of a staged unit, before the tick that names it or after it and before the next one (to hand them to dataflows without
+    /// holding them in memory). Errors: a part is not known.
     pub fn staged(&self, unit: &StagedUnit) -> Result<Snapshot, SqlError> {
         self.shared.staged(unit)
     }
@@ -418,6 +420,13 @@ impl Worker {
         let thread = thread.map_err(|e| io_error("could not start the folding thread", Path::new(""), &e))?;
         Ok(Worker { wake, thread })
     }
+}
+
+/// What the name of a part ends with whose rows cancel out: it has no file.
+const NO_ROWS: &str = ".none";
+
+fn no_part(name: &str) -> SqlError {
+    SqlError::internal(format!("part {name} is not staged"))
 }
 
 fn check_deltas(id: GlobalId, types: &[ColType], deltas: &Deltas) -> Result<(), SqlError> {

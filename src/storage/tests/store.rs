@@ -161,7 +161,17 @@ fn staged_parts_are_visible_from_their_tick_on() {
     assert_eq!(content(&store, 5, 1), rows(&[(1, "a", 1)]));
     let unit = StagedUnit { shard: SHARD, files };
     assert_eq!(store.staged(&unit).unwrap().rows(), 4);
-    store.append(Tick { t: 8, lease: 8, staged: vec![unit], ..Tick::default() }).unwrap();
+    store.append(Tick { t: 8, lease: 8, staged: vec![unit.clone()], ..Tick::default() }).unwrap();
+    assert_eq!(store.staged(&unit).unwrap().read(0, 1).map(|d| d.unwrap().len()).sum::<usize>(), 4, "also after its tick");
+    let another = Tick { t: 9, lease: 9, ..Tick::default() };
+    store.append(another).unwrap();
+    assert!(store.staged(&unit).is_err());
+    let nothing = store.stage(SHARD, &deltas(&[(1, "x", 1), (1, "x", -1)])).unwrap();
+    let empty = StagedUnit { shard: SHARD, files: vec![nothing] };
+    assert_eq!(store.staged(&empty).unwrap().rows(), 0);
+    store.append(Tick { t: 10, lease: 10, staged: vec![empty], ..Tick::default() }).unwrap();
+    let unknown = StagedUnit { shard: SHARD, files: vec!["u7-0000ffff.arrow".into()] };
+    assert!(store.staged(&unknown).is_err() && store.append(Tick { t: 11, staged: vec![unknown], ..Tick::default() }).is_err());
     let all = rows(&[(1, "a", 1), (10, "p", 1), (11, "q", 2), (20, "p", 1), (21, "q", 2)]);
     let check = |store: &Store| {
         assert_eq!(content(store, 7, 2), rows(&[(1, "a", 1)]));
@@ -178,10 +188,10 @@ fn staged_parts_are_visible_from_their_tick_on() {
     let mut store = open(&disk);
     check(&store);
     store.allow_compaction(SHARD, 8);
-    insert(&mut store, 9, &[(10, "p", -1)]);
+    insert(&mut store, 12, &[(10, "p", -1)]);
     store.fold().unwrap();
     assert_eq!(content(&store, 8, 1), all);
-    assert_eq!(content(&store, 9, 1).len(), 4);
+    assert_eq!(content(&store, 12, 1).len(), 4);
 }
 
 #[test]
