@@ -13,6 +13,8 @@ use std::sync::OnceLock;
 
 /// Functions over json and jsonb.
 mod json;
+/// Functions over the system.
+mod system;
 
 /// A call of a set-returning function on each input row.
 #[derive(Clone, Debug, PartialEq)]
@@ -262,11 +264,6 @@ fn string_to_table(args: &[Value], _: &[ColType], _: &[ColType], _: &EvalCtx, em
     Ok(())
 }
 
-/// Keywords as the parser knows them are not listed; options of relations do not exist.
-fn nothing(_: &[Value], _: &[ColType], _: &[ColType], _: &EvalCtx, _: Emit<'_>) -> Result<(), SqlError> {
-    Ok(())
-}
-
 const ENTRIES: &[TableEntry] = &[
     TableEntry {
         names: &["generate_series_int4", "generate_series_step_int4", "generate_series_int8", "generate_series_step_int8"],
@@ -280,12 +277,7 @@ const ENTRIES: &[TableEntry] = &[
     TableEntry { names: &["regexp_matches", "regexp_matches_no_flags"], fallible: true, rows: regexp_matches },
     TableEntry { names: &["regexp_split_to_table", "regexp_split_to_table_no_flags"], fallible: true, rows: regexp_split },
     TableEntry { names: &["text_to_table", "text_to_table_null"], fallible: false, rows: string_to_table },
-    TableEntry {
-        names: &["pg_options_to_table", "aclexplode", "pg_partition_tree", "pg_partition_ancestors", "pg_lock_status"],
-        fallible: false,
-        rows: nothing,
-    },
 ];
 
 /// The files' tables.
-const TABLES: &[&[TableEntry]] = &[ENTRIES, json::ENTRIES];
+const TABLES: &[&[TableEntry]] = &[ENTRIES, json::ENTRIES, system::ENTRIES];

@@ -25,27 +25,21 @@ pub fn with_style<R>(ctx: &EvalCtx, f: impl FnOnce(&TextStyle) -> R) -> R {
     thread_local! {
         static CACHE: RefCell<Option<CachedStyle>> = const { RefCell::new(None) };
     }
-    let style = CACHE.with_borrow_mut(|cache| {
-        let fresh = cache.as_ref().is_some_and(|c| {
-            let s = &c.style;
-            c.timezone == ctx.timezone
-                && Arc::ptr_eq(&c.catalog, &ctx.catalog)
-                && s.date_style == ctx.date_style
-                && s.interval_style == ctx.interval_style
-                && s.extra_float_digits == ctx.extra_float_digits
-                && s.bytea_escape == ctx.bytea_escape
-                && s.now_micros == ctx.now_micros
-        });
-        match cache {
-            Some(c) if fresh => c.style.clone(),
-            _ => {
-                let style = ctx.text_style();
-                *cache = Some(CachedStyle { timezone: ctx.timezone.clone(), catalog: ctx.catalog.clone(), style: style.clone() });
-                style
-            }
-        }
+    // Taken out while `f` runs, so that it may come here again.
+    let cached = CACHE.take().filter(|c| {
+        let s = &c.style;
+        c.timezone == ctx.timezone
+            && Arc::ptr_eq(&c.catalog, &ctx.catalog)
+            && s.date_style == ctx.date_style
+            && s.interval_style == ctx.interval_style
+            && s.extra_float_digits == ctx.extra_float_digits
+            && s.bytea_escape == ctx.bytea_escape
+            && s.now_micros == ctx.now_micros
     });
-    f(&style)
+    let cached = cached.unwrap_or_else(|| CachedStyle { timezone: ctx.timezone.clone(), catalog: ctx.catalog.clone(), style: ctx.text_style() });
+    let out = f(&cached.style);
+    CACHE.set(Some(cached));
+    out
 }
 
 /// A value's text form; empty for NULL.

@@ -129,12 +129,18 @@ const CACHE_MAX: usize = 64;
 
 /// The compiled form of a pattern.
 pub fn compile(pattern: &str, flags: Flags) -> Result<Rc<Regex>, SqlError> {
+    type Key = (String, Flags);
     thread_local! {
-        static CACHE: RefCell<HashMap<(String, Flags), Rc<Regex>>> = RefCell::new(HashMap::new());
+        static CACHE: RefCell<HashMap<Key, Rc<Regex>>> = RefCell::new(HashMap::new());
+        static LAST: RefCell<Option<(Key, Rc<Regex>)>> = const { RefCell::new(None) };
     }
-    CACHE.with_borrow_mut(|cache| {
-        // The common case is one pattern for all rows: found without making an owned key each time only if it is the last one.
-        let key = (pattern.to_owned(), flags);
+    // Mostly one pattern serves all rows: it is found without an owned key.
+    let last = LAST.with_borrow(|l| l.as_ref().filter(|((p, f), _)| p == pattern && *f == flags).map(|(_, r)| r.clone()));
+    if let Some(r) = last {
+        return Ok(r);
+    }
+    let key = (pattern.to_owned(), flags);
+    let r = CACHE.with_borrow_mut(|cache| {
         if let Some(r) = cache.get(&key) {
             return Ok(r.clone());
         }
@@ -142,9 +148,11 @@ pub fn compile(pattern: &str, flags: Flags) -> Result<Rc<Regex>, SqlError> {
         if cache.len() >= CACHE_MAX {
             cache.clear();
         }
-        cache.insert(key, r.clone());
+        cache.insert(key.clone(), r.clone());
         Ok(r)
-    })
+    })?;
+    LAST.set(Some((key, r.clone())));
+    Ok(r)
 }
 
 /// Whether a pattern compiles.
