@@ -54,6 +54,7 @@ fn patterns() {
     let rep = |s: &str, p: &str, w: &str| call("regexp_replace", &["text", "text", "text", "text"], &[s, p, w, "g"]);
     assert_eq!(rep("abc", "", "_"), "_a_b_c_");
     assert_eq!(rep("2024-01-15", "(\\d+)-(\\d+)", "\\2/\\1"), "01/2024-15");
+    assert_eq!(call("substring", &["text", "text", "text"], &["hello", "%#\"l+#\"%", "#"]), "ll");
     assert_eq!(call("regexp_split_to_array", &["text", "text"], &["the fox", "\\s*"]), "{t,h,e,f,o,x}");
 }
 

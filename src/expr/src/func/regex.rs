@@ -56,6 +56,10 @@ impl Regex {
         if prefer == Prefer::Longest && longest.is_none() {
             prefer = Prefer::First;
         }
+        // The shortest match is sought in shortened text, where what looks at the text behind would be misled.
+        if prefer == Prefer::Shortest && (t.fancy || ["\\z", "(?m:$)", "\\b", "\\B"].iter().any(|c| t.pattern.contains(c))) {
+            prefer = Prefer::First;
+        }
         let whole = match prefer {
             Prefer::First => None,
             _ => Some(fancy_regex::Regex::new(&format!("(?:{})\\z", t.pattern)).map_err(engine_error)?),
