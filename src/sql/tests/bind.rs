@@ -142,3 +142,16 @@ fn sources_are_complete() {
     assert_eq!(r.desc.keys, [vec![0]]);
     assert_eq!(format!("{:?}", r.columns), "[Key(\"id\"), Value(\"v\"), Offset]");
 }
+
+#[test]
+fn options_of_several_words_keep_them() {
+    let n = Names::shop();
+    let Plan::CreateSource(s) = n.plan("CREATE SOURCE g FROM LOAD GENERATOR COUNTER (TICK INTERVAL '250 ms', MAX CARDINALITY 9)") else { panic!() };
+    assert_eq!(format!("{:?}", s.connector), "Generator { kind: Counter, tick_interval_ms: 250, options: [(\"max cardinality\", \"9\")] }");
+}
+
+#[test]
+fn mz_now_compares_with_timestamps() {
+    let n = Names::shop();
+    assert_eq!(n.columns("SELECT id FROM emp WHERE mz_now() <= hired + interval '1 day' AND mz_now() > 5"), "id integer");
+}

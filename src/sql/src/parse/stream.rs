@@ -29,7 +29,12 @@ impl Parser<'_> {
         // Words go on being the name until a value, `=`, or the end; the last word before the end is a value.
         while let Tok::Word(w) = self.tok().clone() {
             let ends = matches!(self.tok_at(1), Tok::Punct(")" | "," | "."));
-            if (ends && !name_continues(&name, &w)) || matches!(w.as_str(), "true" | "false" | "secret" | "interval" | "on" | "off" | "default") {
+            if name_continues(&name, &w) {
+                self.next();
+                name = format!("{name} {w}");
+                continue;
+            }
+            if ends || matches!(w.as_str(), "true" | "false" | "secret" | "interval" | "on" | "off" | "default") {
                 break;
             }
             self.next();
@@ -432,6 +437,12 @@ impl Parser<'_> {
 fn name_continues(name: &str, word: &str) -> bool {
     matches!(
         (name, word),
-        ("ignore", "keys") | ("start", "offset" | "timestamp") | ("text", "columns") | ("exclude", "columns") | ("force", "quote" | "null") | ("not", "null")
+        ("ignore", "keys")
+            | ("start", "offset" | "timestamp")
+            | ("text" | "exclude", "columns")
+            | ("force", "quote" | "null")
+            | ("not", "null")
+            | ("tick" | "timestamp" | "topic metadata refresh", "interval")
+            | ("on", "error")
     )
 }

@@ -221,10 +221,22 @@ impl Binder<'_> {
     }
 
     pub fn apply_binary(&self, op: &OpName, x: HirScalar, lpos: Pos, y: HirScalar, rpos: Pos) -> Result<HirScalar, SqlError> {
+        let (x, y) = (self.logical_time(x, &y)?, y);
+        let y = self.logical_time(y, &x)?;
         let (o, l, r, ret) = self.operator(op, Some(&x.typ().ty), &y.typ().ty)?;
         let x = self.coerce_implicit(x, &l.unwrap_or(SqlType::Text), lpos)?;
         let y = self.coerce_implicit(y, &r, rpos)?;
         self.call_oid(o.func, vec![x, y], ret.nullable())
+    }
+
+    /// `mz_now()` beside a timestamp is the same instant as `now()`.
+    fn logical_time(&self, e: HirScalar, other: &HirScalar) -> Result<HirScalar, SqlError> {
+        let logical = matches!(&e, HirScalar::Call { func, args, .. } if func.name == "mz_now" && args.is_empty());
+        if logical && matches!(other.typ().ty, SqlType::Timestamp | SqlType::TimestampTz | SqlType::Date | SqlType::Interval) {
+            let now = self.function(&["pg_catalog", "now"], &[], &[], false, 0)?;
+            return self.call_oid(now.proc.oid, Vec::new(), SqlType::TimestampTz.not_null());
+        }
+        Ok(e)
     }
 
     fn is_distinct(&self, left: &Expr, right: &Expr, not: bool, pos: Pos, env: &Env) -> Result<HirScalar, SqlError> {
