@@ -24,6 +24,8 @@ pub mod error;
 pub mod ids;
 /// JSON documents as Postgres orders them.
 pub mod jsonb;
+/// Paths over JSON documents.
+pub mod jsonpath;
 /// Exact decimal numbers.
 pub mod numeric;
 /// Ranges: canonical form, order of bounds.

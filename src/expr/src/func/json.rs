@@ -411,6 +411,6 @@ pub const FUNCS: &[Entry] = &[
     f1!(? ["jsonb_int2"], Jsonb => i16, |j| j.cast_number("smallint")?.to_int("smallint")),
     f1!(? ["jsonb_int4"], Jsonb => i32, |j| j.cast_number("integer")?.to_int("integer")),
     f1!(? ["jsonb_int8"], Jsonb => i64, |j| j.cast_number("bigint")?.to_int("bigint")),
-    f1!(? ["jsonb_float4"], Jsonb => f32, |j| j.cast_number("real")?.to_string().parse().map_err(|_| invalid("cannot cast jsonb numeric to type real"))),
-    f1!(? ["jsonb_float8"], Jsonb => f64, |j| j.cast_number("double precision").map(Numeric::to_f64)),
+    f1!(? ["jsonb_float4"], Jsonb => f32, |j| repr::text::parse_f32(&j.cast_number("real")?.to_string())),
+    f1!(? ["jsonb_float8"], Jsonb => f64, |j| repr::text::parse_f64(&j.cast_number("double precision")?.to_string())),
 ];

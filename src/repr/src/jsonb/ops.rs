@@ -65,8 +65,12 @@ impl Jsonb {
     }
 
     pub fn element(&self, index: i64) -> Option<&Jsonb> {
-        let Jsonb::Array(a) = self else { return None };
-        resolve(index, a.len()).map(|i| &a[i])
+        match self {
+            Jsonb::Array(a) => resolve(index, a.len()).map(|i| &a[i]),
+            Jsonb::Object(_) => None,
+            // A scalar is stored as an array of one, and Postgres lets that be seen.
+            scalar => resolve(index, 1).map(|_| scalar),
+        }
     }
 
     /// The value at a path of keys and indexes.
@@ -188,9 +192,6 @@ impl Jsonb {
     }
 
     fn set_level(self, path: &[Option<String>], level: usize, value: Option<&Jsonb>, change: Change) -> Result<Jsonb, SqlError> {
-        if !self.is_container() {
-            return Ok(self);
-        }
         let last = level + 1 == path.len();
         let Some(key) = &path[level] else {
             return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, format!("path element at position {} is null", level + 1)));

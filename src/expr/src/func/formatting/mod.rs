@@ -44,7 +44,7 @@ pub const FUNCS: &[Entry] = &[
     kernel!(? ["to_timestamp"], |c| in_session2::<Str, Str, i64>(c, |s, t, session| parse::timestamp(s, t, &session.zone))),
     f2!(? ["to_date"], Str, Str => i32, parse::date),
     f2!(? ["numeric_to_char"], Numeric, Str => String, |n, t| number::numeric(&n, t)),
-    f2!(? ["int4_to_char"], i32, Str => String, |n, t| number::integer(n.into(), t)),
+    f2!(? ["int4_to_char"], i32, Str => String, number::int4),
     f2!(? ["int8_to_char"], i64, Str => String, number::integer),
     f2!(? ["float4_to_char"], f32, Str => String, |n, t| number::float(n.into(), 6, t)),
     f2!(? ["float8_to_char"], f64, Str => String, |n, t| number::float(n, 15, t)),

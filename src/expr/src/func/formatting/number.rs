@@ -47,6 +47,7 @@ const KEYS: &[(&str, Key)] = &[
     ("0", Key::Zero),
     ("9", Key::Nine),
     ("B", Key::Blank),
+    ("C", Key::Blank),
     ("D", Key::Point),
     ("G", Key::Group),
     ("L", Key::Currency),
@@ -158,7 +159,7 @@ fn shape(nodes: &[Node]) -> Result<Shape, SqlError> {
                 }
                 if !s.zero && !s.decimal {
                     s.zero = true;
-                    s.zero_start = s.before + 1;
+                    s.zero_start = s.before;
                 }
                 if s.decimal {
                     s.after += 1;
@@ -314,7 +315,7 @@ pub fn numeric(n: &Numeric, template: &str) -> Result<String, SqlError> {
     let nodes = split(template);
     let mut s = shape(&nodes)?;
     if s.roman {
-        return Ok(walk(&nodes, s, roman(n.to_i128_rounded().and_then(|v| i64::try_from(v).ok())), '+', 0));
+        return Ok(walk(&nodes, s, roman(Some(n.to_int::<i32>("integer")?.into())), '+', 0));
     }
     if s.exponent {
         return Ok(scientific(n, &s));
@@ -334,6 +335,14 @@ fn power10(n: i32) -> Numeric {
 
 pub fn integer(n: i64, template: &str) -> Result<String, SqlError> {
     numeric(&Numeric::from(n), template)
+}
+
+/// As [`integer`]; with an exponent Postgres goes through a double, which rounds ties to even.
+pub fn int4(n: i32, template: &str) -> Result<String, SqlError> {
+    match shape(&split(template))?.exponent {
+        true => float(n.into(), 15, template),
+        false => integer(n.into(), template),
+    }
 }
 
 /// `digits`: those a float of this width has.
@@ -664,11 +673,10 @@ pub fn parse(text: &str, template: &str) -> Result<Option<Numeric>, SqlError> {
     }
     // A sign may follow the digits.
     let tail = rest.trim_start();
-    if tail.starts_with('-') && matches!(s.sign, Some(_)) {
+    if tail.starts_with('-') && s.sign.is_some() {
         negative = true;
     }
     let number = format!("{}{whole}{}{fraction}", if negative { "-" } else { "" }, if fraction.is_empty() { "" } else { "." });
     let n = Numeric::parse(if whole.is_empty() && fraction.is_empty() { " " } else { &number })?;
-    let n = n.round(s.after);
     Ok(Some(if s.is_multiply { n.div(&power10(s.multiply))? } else { n }))
 }

@@ -49,6 +49,8 @@ struct Reader<'a> {
     fixed: bool,
     /// Blanks skipped beyond what the template has.
     extra: i32,
+    /// The character that [`Reader::advance`] passed last.
+    passed: Option<char>,
 }
 
 impl<'a> Reader<'a> {
@@ -60,7 +62,7 @@ impl<'a> Reader<'a> {
 
     fn advance(&mut self) {
         let mut c = self.rest.chars();
-        c.next();
+        self.passed = c.next();
         self.rest = c.as_str();
     }
 
@@ -111,8 +113,7 @@ impl<'a> Reader<'a> {
                 Ok(i)
             }
             None => {
-                let longest = words.iter().map(|w| w.len()).max().unwrap_or(0);
-                let shown: String = self.rest.chars().take_while(|c| !c.is_ascii_whitespace()).take(longest.max(1)).collect();
+                let shown: String = self.rest.chars().take_while(|c| !c.is_ascii_whitespace()).collect();
                 Err(format_error(format!("invalid value \"{shown}\" for \"{key}\""))
                     .with_detail("The given value did not match any of the allowed values for this field."))
             }
@@ -151,7 +152,7 @@ fn near_2020(y: i32) -> i32 {
 fn read(text: &str, template: &str) -> Result<Read, SqlError> {
     let nodes = split(template);
     let mut out = Read::default();
-    let mut r = Reader { rest: text, fixed: false, extra: 0 };
+    let mut r = Reader { rest: text, fixed: false, extra: 0, passed: None };
     for (i, node) in nodes.iter().enumerate() {
         if r.rest.is_empty() {
             break;
@@ -244,7 +245,8 @@ fn read_field(r: &mut Reader<'_>, key: &'static str, greedy: bool, out: &mut Rea
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m));
         }
         "tzh" => {
-            out.zone_sign = 1;
+            // A separator of the template may have taken the sign.
+            out.zone_sign = if r.extra > 0 && r.passed == Some('-') { -1 } else { 1 };
             if r.rest.starts_with(['+', '-', ' ']) {
                 out.zone_sign = if r.rest.starts_with('-') { -1 } else { 1 };
                 r.advance();

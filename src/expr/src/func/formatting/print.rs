@@ -117,6 +117,10 @@ fn field(f: &Fields, key: &str, fill: bool, translate: bool) -> Result<(String, 
         }
     };
     let num = |v: i64, width: usize| Ok((padded(v, width, fill), true));
+    // In some fields the sign takes one of the places.
+    let narrow = |v: i64, width: usize| Ok((if fill { v.to_string() } else { format!("{v:0width$}") }, true));
+    // An interval's fields taken for a date, as Postgres does for weeks.
+    let days_of = || f.days.unwrap_or_else(|| (interval_julian(f) - i64::from(repr::datetime::calendar::EPOCH_JULIAN)) as i32);
     // Years as shown: 1 BC is 0 inside.
     let shown = |y: i64| if f.days.is_some() && y <= 0 { 1 - y } else { y };
     let lower = key.to_ascii_lowercase();
@@ -191,20 +195,20 @@ fn field(f: &Fields, key: &str, fill: bool, translate: bool) -> Result<(String, 
             Ok((if lower == "dy" { cased(&full[..3], key) } else { name(full, 9, key) }, false))
         }
         "mm" => num(f.month.into(), 2),
-        "ddd" => num(f.day_of_year.into(), 3),
+        "ddd" => narrow(f.day_of_year.into(), 3),
         "iddd" => {
-            let days = calendar()?;
+            let days = days_of();
             let (year, _) = iso_week(days);
-            num(i64::from(days) - iso_week_start(year, 1) + 1, 3)
+            narrow(i64::from(days) - iso_week_start(year, 1) + 1, 3)
         }
-        "dd" => num(f.day.into(), 2),
+        "dd" => narrow(f.day.into(), 2),
         "d" => Ok(((weekday(calendar()?) + 1).to_string(), true)),
         "id" => {
             let d = weekday(calendar()?);
             Ok((if d == 0 { 7 } else { d }.to_string(), true))
         }
-        "ww" => num(i64::from((f.day_of_year - 1) / 7 + 1), 2),
-        "iw" => num(iso_week(calendar()?).1.into(), 2),
+        "ww" => narrow(i64::from((f.day_of_year - 1) / 7 + 1), 2),
+        "iw" => narrow(iso_week(days_of()).1.into(), 2),
         "q" => Ok(if f.month == 0 { (String::new(), false) } else { (((f.month - 1) / 3 + 1).to_string(), true) }),
         "cc" => {
             let c = match f.days {
@@ -223,7 +227,7 @@ fn field(f: &Fields, key: &str, fill: bool, translate: bool) -> Result<(String, 
         "yy" => num(shown(f.year) % 100, 2),
         "y" => num(shown(f.year) % 10, 1),
         "iyyy" | "iyy" | "iy" | "i" => {
-            let y = shown(iso_week(calendar()?).0.into());
+            let y = shown(iso_week(days_of()).0.into());
             match lower.len() {
                 4 => num(y, 4),
                 3 => num(y % 1000, 3),
@@ -249,15 +253,17 @@ fn field(f: &Fields, key: &str, fill: bool, translate: bool) -> Result<(String, 
         "j" => {
             let days = match f.days {
                 Some(d) => julian(d),
-                None => {
-                    let month = if f.month > 2 { f.month + 1 } else { f.month + 13 };
-                    let year = if f.month > 2 { f.year + 4800 } else { f.year + 4799 };
-                    year * 365 - 32_167 + year / 4 - year / 100 + year / 400 + i64::from(7834 * month / 256 + f.day)
-                }
+                None => interval_julian(f),
             };
             Ok((days.to_string(), true))
         }
         // FX
         _ => Ok((String::new(), false)),
     }
+}
+
+/// The Julian day of an interval's year, month and day, by the formula that takes any.
+fn interval_julian(f: &Fields) -> i64 {
+    let (month, year) = if f.month > 2 { (f.month + 1, f.year + 4800) } else { (f.month + 13, f.year + 4799) };
+    year * 365 - 32_167 + year / 4 - year / 100 + year / 400 + i64::from(7834 * month / 256) + i64::from(f.day)
 }
