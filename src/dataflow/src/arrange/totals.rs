@@ -41,13 +41,15 @@ struct Unit<T: Time, R: Weight> {
     pos: At,
 }
 
-/// Reduces an arrangement to at most one row a key. `row` gets the vals with their sums (none zero); `emit` turns changed
+/// Reduces an arrangement to at most one row a key. `resume`: the input is restored through it, and
+/// nothing below is emitted. `row` gets the vals with their sums (none zero); `emit` turns changed
 /// rows into a container for each of two outputs.
 pub fn reduce_totals<'s, T: Time + TotalOrder, R: Weight, A, O: PartialEq + Clone + 'static, C: Container, D: Container>(
     input: Arranged<'s, A>,
     name: &str,
     budget: Duration,
     stopped: Rc<Cell<bool>>,
+    resume: Option<Antichain<T>>,
     mut row: impl FnMut(&[u8], &[(&[u8], R)]) -> Option<O> + 'static,
     mut emit: impl FnMut(Changes<'_, T, O>) -> (C, Option<D>) + 'static,
 ) -> (Stream<'s, T, C>, Stream<'s, T, D>)
@@ -64,10 +66,11 @@ where
     let (mut first, mut second) = (OutputBuilder::<T, NoopBuilder<C>>::from(first), OutputBuilder::<T, NoopBuilder<D>>::from(second));
     builder.build(move |_| {
         let mut queue: VecDeque<Unit<T, R>> = VecDeque::new();
-        let mut received = Antichain::from_elem(T::minimum());
+        let start = resume.unwrap_or_else(|| Antichain::from_elem(T::minimum()));
+        let mut received = start.clone();
         move |_| {
             spans.for_each(|cap, data| {
-                for span in data.drain(..) {
+                for span in data.drain(..).filter(|s| !PartialOrder::less_equal(s.upper(), &start)) {
                     received.clone_from(span.upper());
                     queue.push_back(Unit { caps: [cap.retain_stamp(0), cap.retain_stamp(1)], span, prior: None, pos: At::default() });
                 }

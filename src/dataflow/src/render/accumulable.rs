@@ -71,7 +71,7 @@ pub fn render<'s>(
     let row = move |key: &[u8], sums: &[(&[u8], Sums)]| group_row(key, sums, &row_forms, &form_codec, arity, &inputs).transpose();
     let agg_types: Vec<ColType> = out_types[arity..].to_vec();
     let emit = move |c: Changes<'_, Timestamp, GroupRow>| emit(c, &out_forms, &agg_types);
-    reduce_totals(arranged, "Accumulate", STEP, env.stopped.clone(), row, emit)
+    reduce_totals(arranged, "Accumulate", STEP, env.stopped.clone(), None, row, emit)
 }
 
 /// The chosen display form of the key (val bytes of the forms layout), and the aggregates' values.
