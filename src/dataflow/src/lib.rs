@@ -3,6 +3,9 @@
 //! Not here: SQL text, sessions, durability. The coordinator (`adapter`) orders everything; workers obey one totally
 //! ordered stream of commands.
 
+// Streams of spans of batches have long types; an alias for each would hide what flows.
+#![allow(clippy::type_complexity)]
+
 /// Arrangements of row chunks, and the drivers that build and read them.
 pub mod arrange;
 /// Errors as rows.

@@ -2,6 +2,8 @@
 //!
 //! Lanes collide and groups straddle chunks on purpose: what one dataflow test would meet once a year.
 
+#![allow(clippy::type_complexity)]
+
 use dataflow::arrange::{find_key, gallop_key, lane_of, sort_blocks, Block, Body, Budget, RowBatcher, RowChunk, Time};
 use differential_dataflow::batcher::Extract;
 use differential_dataflow::consolidation::consolidate_updates;

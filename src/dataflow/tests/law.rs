@@ -308,11 +308,11 @@ fn run(seed: u64, workers: usize) {
         for index in &indexes {
             db.cluster.send(Command::AllowCompaction { index: *index, since: t });
         }
-        if round > 3 && seed % 3 == 0 {
+        if round > 3 && seed.is_multiple_of(3) {
             db.cluster.send(Command::AllowCompaction { index, since: history[round - 3].0 });
         }
     }
-    let since = if seed % 3 == 0 { history[8].0 } else { 0 };
+    let since = if seed.is_multiple_of(3) { history[8].0 } else { 0 };
     for (t, state) in history.into_iter().filter(|h| h.0 >= since) {
         let got = db.peek(index, &types, t, None, Mfp::identity(2)).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
         let want: Bag = eval(&p, &state).into_iter().map(|(x, d)| (show(&row(&x)), d)).collect();

@@ -7,6 +7,8 @@
 //!   R ─arrange─┘
 //! ```
 
+#![allow(clippy::type_complexity)]
+
 use dataflow::arrange::{
     arrange, exchange, import, join, lane_of, reduce, reduce_totals, tactic, Agent, ArrangeCtl, Block, Body, Changes, JoinCfg, Matches, Outputs, RowB, Saved,
 };

@@ -81,7 +81,7 @@ impl Layout {
             let kept: Vec<u32> = (0..upd.len() as u32)
                 .filter(|i| {
                     let bad = failed.next_if_eq(i).is_some();
-                    !bad && !(skip_null && key_cols.iter().zip(keep_null).any(|(c, k)| !k && c.is_null(*i as usize)))
+                    !(bad || skip_null && key_cols.iter().zip(keep_null).any(|(c, k)| !k && c.is_null(*i as usize)))
                 })
                 .collect();
             let some = upd.take(kept.clone());

@@ -24,9 +24,9 @@ use timely::progress::frontier::Antichain;
 /// What is computed from a group's vals in order.
 pub trait OrderedLogic: 'static {
     /// Whether the least output val is always the least live val.
-    fn from_least(&self) -> bool;
+    fn starts_least(&self) -> bool;
     /// `vals`: with non-zero counts, in byte order. Output vals are input vals, or errors.
-    fn run<'a>(&mut self, key: &[u8], vals: &mut dyn Iterator<Item = (&'a [u8], Diff)>, out: &mut Outputs);
+    fn run(&mut self, key: &[u8], vals: &mut dyn Iterator<Item = (&[u8], Diff)>, out: &mut Outputs);
     /// Whether an output val stands for an error: then nothing is known about the group's least val.
     fn is_error(&self, val: &[u8]) -> bool;
 }
@@ -202,7 +202,7 @@ impl<T: Time + TotalOrder, L: OrderedLogic> ReduceTactic<T, RowB<T, Diff>, RowB<
             let mut changes: Vec<((Vec<u8>, T), Diff)> = vec![];
             for t in times {
                 let mut cursors: Vec<Cursor<'_, T>> = places.iter().map(|(b, at)| Cursor::new(b, *at)).collect();
-                if self.0.from_least() && !current.iter().any(|c| self.0.is_error(&c.0)) {
+                if self.0.starts_least() && !current.iter().any(|c| self.0.is_error(&c.0)) {
                     let start = current.first().map(|c| c.0.as_slice()).into_iter().chain(least).min();
                     if let Some(start) = start {
                         cursors.iter_mut().for_each(|c| c.seek(start));

@@ -187,12 +187,10 @@ where
                     caps = caps.iter().filter(|c| target.less_equal(c.time())).cloned().collect();
                     w.seal(target.clone());
                     prev = target;
-                    for t in [prev.borrow()] {
-                        source.set_logical_compaction(t);
-                        source.set_physical_compaction(t);
-                        out.set_logical_compaction(t);
-                        out.set_physical_compaction(t);
-                    }
+                    source.set_logical_compaction(prev.borrow());
+                    source.set_physical_compaction(prev.borrow());
+                    out.set_logical_compaction(prev.borrow());
+                    out.set_physical_compaction(prev.borrow());
                 }
                 working.pop_front();
                 if working.is_empty() && received != prev {

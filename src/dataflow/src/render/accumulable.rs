@@ -89,9 +89,9 @@ fn sum_block(body: &Body<Timestamp, Diff>, layout: &Layout, forms: &Layout, inpu
     let form = |u: usize| form_vals.as_ref().map_or(&[][..], |f| f.get(u));
     let mut slots: HashMap<(&[u8], &[u8], Timestamp), usize> = HashMap::new();
     let mut sums: Vec<(usize, Sums)> = Vec::new();
-    for u in 0..n {
+    for (u, key) in keys.iter().enumerate() {
         let (t, d) = (*body.time_at(u), *body.diffs.get(u));
-        let slot = *slots.entry((keys[u], form(u), t)).or_insert_with(|| {
+        let slot = *slots.entry((key, form(u), t)).or_insert_with(|| {
             let states = inputs.iter().map(|i| Accum::new(i.agg.func)).collect();
             sums.push((u, Sums { rows: 0, states }));
             sums.len() - 1

@@ -63,8 +63,8 @@ pub fn render<'s>(cx: &mut Context<'s, u64>, bindings: &[(LocalId, Lir)], limit:
         let step = Product::new(0, 1);
         let mut handles = Vec::new();
         for (id, value) in bindings {
-            let (ok_handle, oks) = scope.feedback(step.clone());
-            let (err_handle, errs) = scope.feedback(step.clone());
+            let (ok_handle, oks) = scope.feedback(step);
+            let (err_handle, errs) = scope.feedback(step);
             inner.bind(Id::Local(*id), value.types.clone(), Collection::new(oks, errs));
             handles.push((ok_handle, err_handle));
         }

@@ -70,8 +70,7 @@ pub trait RenderTime: Time + WireTime {
     fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, env: &Rc<Env>) -> Arr<'s, Self, Diff>;
     /// As `reduce`, for what needs only the first vals of a group.
     fn reduce_ordered<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl OrderedLogic, env: &Rc<Env>) -> Arr<'s, Self, Diff>;
-    /// Renders aggregates whose states add up: only called where times are totally ordered.
-    #[allow(clippy::type_complexity)]
+    /// Renders aggregates whose states add up.
     fn accumulate<'s>(
         rows: Updates<'s, Self>,
         layout: Rc<Layout>,
@@ -145,15 +144,13 @@ impl RenderTime for let_rec::Round {
     }
     fn accumulate<'s>(
         rows: Updates<'s, Self>,
-        _: Rc<Layout>,
-        _: usize,
+        layout: Rc<Layout>,
+        arity: usize,
         inputs: Vec<AggInput>,
-        _: &[ColType],
-        _: &Rc<Env>,
+        out_types: &[ColType],
+        env: &Rc<Env>,
     ) -> (Updates<'s, Self>, Updates<'s, Self>) {
-        let _ = inputs;
-        let none = rows.scope();
-        (rows, arranged::empty(none))
+        reduce::general(rows, layout, arity, inputs, out_types, env)
     }
     fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], _: Option<u64>, _: bool) {
         // `let_rec::unsupported` refused it before.
@@ -211,7 +208,6 @@ impl<'s, T: RenderTime> Context<'s, T> {
 
     /// An arrangement of `id` by `key` that holds at least the rows that `keep_null` asks for. That it may hold more is
     /// harmless: the rows it is joined with lack those keys.
-    #[allow(clippy::type_complexity)]
     fn arrangement(&self, id: Id, key: &[Scalar], keep_null: &[bool]) -> Option<(Traced<'s, T>, Rc<Layout>, Updates<'s, T>)> {
         let indexes = &self.bound.get(&id)?.indexes;
         let i = indexes.iter().find(|i| i.key == key && i.keep_null.iter().zip(keep_null).all(|(has, wants)| *has || !wants))?;

@@ -11,7 +11,7 @@ use super::arranged::{arrange, flatten_reduced, ERROR_TAG};
 use super::collection::{concat, map, map_fallible, Collection, Updates};
 use super::group::{AggInput, Group};
 use super::top_k::{self, TopK};
-use super::{Context, RenderTime};
+use super::{Context, Env, RenderTime};
 use crate::arrange::{GroupLogic, Layout, Outputs, Upd};
 use crate::errors;
 use crate::eval::eval_columns;
@@ -130,11 +130,9 @@ fn parts<'s, T: RenderTime>(
             }
             Part::General(at) => {
                 let types = part_types(&out_layout.types, arity, &at);
-                let layout = Rc::new(Layout::new(types.clone(), out_layout.key.clone()));
                 let some = at.iter().map(|i| inputs[*i].clone()).collect();
-                let (arranged, _) = arrange(rows.clone(), in_layout.clone(), vec![true; arity], "ArrangeGroup", &cx.env);
-                let logic = group_logic(Group::new(in_layout.clone(), arity, some, cx.env.ctx.clone()), layout.clone());
-                (at, types, flatten_reduced(T::reduce(arranged, "Reduce", logic, &cx.env).stream, layout, |val| val, &cx.env))
+                let done = general(rows.clone(), in_layout.clone(), arity, some, &types, &cx.env);
+                (at, types, done)
             }
             Part::DistinctSums(at) => {
                 let types = part_types(&out_layout.types, arity, &[at]);
@@ -152,6 +150,21 @@ fn parts<'s, T: RenderTime>(
     }
     let oks = if single { made.remove(0) } else { assemble(cx, made, values, out_layout, arity, &mut errs) };
     (oks, concat(errs))
+}
+
+/// Every aggregate anew from the rows of a touched group.
+pub fn general<'s, T: RenderTime>(
+    rows: Updates<'s, T>,
+    in_layout: Rc<Layout>,
+    arity: usize,
+    inputs: Vec<AggInput>,
+    out_types: &[ColType],
+    env: &Rc<Env>,
+) -> (Updates<'s, T>, Updates<'s, T>) {
+    let (arranged, _) = arrange(rows, in_layout.clone(), vec![true; arity], "ArrangeGroup", env);
+    let out_layout = Rc::new(Layout::new(out_types.to_vec(), (0..arity).map(Scalar::Column).collect()));
+    let logic = group_logic(Group::new(in_layout, arity, inputs, env.ctx.clone()), out_layout.clone());
+    flatten_reduced(T::reduce(arranged, "Reduce", logic, env).stream, out_layout, |val| val, env)
 }
 
 /// Key columns, then the aggregates at `positions`.

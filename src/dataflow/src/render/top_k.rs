@@ -74,13 +74,13 @@ struct Select {
 }
 
 impl OrderedLogic for Select {
-    fn from_least(&self) -> bool {
+    fn starts_least(&self) -> bool {
         self.spec.offset == 0
     }
     fn is_error(&self, val: &[u8]) -> bool {
         val.first() == Some(&ERROR_TAG)
     }
-    fn run<'a>(&mut self, key: &[u8], vals: &mut dyn Iterator<Item = (&'a [u8], Diff)>, out: &mut Outputs) {
+    fn run(&mut self, key: &[u8], vals: &mut dyn Iterator<Item = (&[u8], Diff)>, out: &mut Outputs) {
         let mut vals = vals.peekable();
         let Some((first, _)) = vals.peek() else { return };
         let limit = limit_of(&self.spec.limit, || self.layout.decode_row(key, order::split(first).1), &self.layout.types, &self.ctx);
