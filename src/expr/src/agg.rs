@@ -21,6 +21,8 @@ use std::sync::OnceLock;
 mod accum;
 /// string_agg, array_agg, bit_and and their like.
 mod basic;
+/// Numeric division and square root at Postgres's scales.
+mod decimal;
 /// Exact sums of integers and floats.
 mod exact;
 /// Aggregates that build JSON.

@@ -7,6 +7,7 @@
 //!   floats     exact sums, rounded once when read        NaN and infinities are counted apart
 //! ```
 
+use super::decimal;
 use super::exact::{Exact, Wide};
 use super::{AccumKind, AggDef, AggKind, Aggregate};
 use crate::catalog;
@@ -276,29 +277,18 @@ fn interval_overflow() -> SqlError {
     SqlError::new(state::DATETIME_FIELD_OVERFLOW, "interval out of range")
 }
 
-/// `sum / count` at the scale of Postgres's division.
-fn mean(sum: BigInt, scale: u16, count: i64) -> Result<Value, SqlError> {
-    Numeric::from_big(sum, scale).div(&Numeric::from(count)).map(Value::Numeric)
-}
-
 /// Population or sample variance, or its root, of numerics: `n`, sum and sum of squares at `scale` and twice `scale`.
-fn numeric_variance(n: i64, sum: &BigInt, squares: &BigInt, scale: u16, sample: bool, root: bool) -> Result<Value, SqlError> {
+fn numeric_variance(n: i64, sum: &BigInt, squares: &BigInt, scale: u16, sample: bool, root: bool) -> Value {
+    let scale2 = 2 * u32::from(scale);
     let spread = squares * n - sum * sum;
     if !spread.is_positive() {
-        return Ok(Value::Numeric(Numeric::from(0)));
+        return Value::Numeric(Numeric::from(0));
     }
-    let spread = Numeric::from_big(spread, scale.saturating_mul(2));
-    let by = Numeric::from_big(BigInt::from(n) * (if sample { n - 1 } else { n }), 0);
-    let out = spread.div_scale(&by);
-    let variance = spread.div_to_scale(&by, out)?;
-    if !root {
-        return Ok(Value::Numeric(variance));
-    }
-    // The root at the variance's scale, rounded: up if n > r^2 + r, that is if n >= (r + 1/2)^2.
-    let n = variance.unscaled() * num_traits::pow(BigInt::from(10), usize::from(variance.scale()));
-    let r = n.sqrt();
-    let up = n > &r * &r + &r;
-    Ok(Value::Numeric(Numeric::from_big(if up { r + 1 } else { r }, variance.scale())))
+    let by = BigInt::from(n) * (if sample { n - 1 } else { n });
+    let out = decimal::div_scale(&spread, scale2, &by, 0);
+    let variance = decimal::div_at(&spread, scale2, &by, 0, out);
+    let result = if root { decimal::sqrt(&variance, out) } else { variance };
+    Value::Numeric(decimal::number(result, out))
 }
 
 impl Accum {
@@ -548,20 +538,20 @@ impl Accum {
             Accum::Bool { trues: 0, falses: 0 } => Ok(Value::Null),
             Accum::Bool { trues, falses } => Ok(Value::Bool(if *kind == AccumKind::BoolAnd { *falses == 0 } else { *trues != 0 })),
             Accum::Int { count: 0, .. } => Ok(Value::Null),
-            Accum::Int { count, sum } if *kind == AccumKind::Avg => mean(sum.to_big(), 0, *count),
-            Accum::Int { sum, .. } if agg.ty.ty == SqlType::Numeric => Ok(Value::Numeric(Numeric::from_big(sum.to_big(), 0))),
+            Accum::Int { count, sum } if *kind == AccumKind::Avg => Ok(Value::Numeric(decimal::div(&sum.to_big(), 0, &BigInt::from(*count), 0))),
+            Accum::Int { sum, .. } if agg.ty.ty == SqlType::Numeric => Ok(Value::Numeric(decimal::number(sum.to_big(), 0))),
             Accum::Int { sum, .. } => sum.to_big().to_i64().map(Value::Int8).ok_or_else(|| crate::func::arith::out_of_range("bigint")),
             Accum::IntSquares(s) if too_few(s.count) => Ok(Value::Null),
-            Accum::IntSquares(s) => numeric_variance(s.count, &s.sum.to_big(), &s.squares.to_big(), 0, sample, root),
+            Accum::IntSquares(s) => Ok(numeric_variance(s.count, &s.sum.to_big(), &s.squares.to_big(), 0, sample, root)),
             Accum::Float(s) if too_few(s.count) => Ok(Value::Null),
             Accum::Float(s) => finish_float(s, *kind, sample, root, &agg.ty.ty),
             Accum::Numeric(s) if too_few(s.count) => Ok(Value::Null),
             Accum::Numeric(s) => Ok(match (s.special(), kind) {
                 (Some(n), AccumKind::Sum | AccumKind::Avg) => Value::Numeric(n),
                 (Some(_), _) => Value::Numeric(Numeric::NaN),
-                (None, AccumKind::Sum) => Value::Numeric(Numeric::from_big(s.live_sum(), s.live_scale())),
-                (None, AccumKind::Avg) => mean(s.live_sum(), s.live_scale(), s.count)?,
-                (None, _) => numeric_variance(s.count, &s.live_sum(), &s.live_squares(), s.live_scale(), sample, root)?,
+                (None, AccumKind::Sum) => Value::Numeric(decimal::number(s.live_sum(), s.live_scale().into())),
+                (None, AccumKind::Avg) => Value::Numeric(decimal::div(&s.live_sum(), s.live_scale().into(), &BigInt::from(s.count), 0)),
+                (None, _) => numeric_variance(s.count, &s.live_sum(), &s.live_squares(), s.live_scale(), sample, root),
             }),
             Accum::Interval(s) if s.count == 0 => Ok(Value::Null),
             Accum::Interval(s) => finish_interval(s, *kind == AccumKind::Avg),
@@ -602,10 +592,24 @@ fn finish_interval(s: &IntervalSums, avg: bool) -> Result<Value, SqlError> {
     let days = i32::try_from(s.days).map_err(|_| interval_overflow())?;
     let micros = i64::try_from(s.micros).map_err(|_| interval_overflow())?;
     let sum = Interval { months, days, micros };
-    if avg {
-        return repr::datetime::interval::div(&sum, s.count as f64).map(Value::Interval);
+    Ok(Value::Interval(if avg { interval_div(sum, s.count as f64) } else { sum }))
+}
+
+/// Postgres's division of an interval: the rests of months go to days (of 30), those of days to the time.
+fn interval_div(span: Interval, by: f64) -> Interval {
+    let round = |x: f64| (x * 1e6).round_ties_even() / 1e6;
+    let (months, days) = (f64::from(span.months) / by, f64::from(span.days) / by);
+    let mut out = Interval { months: months as i32, days: days as i32, micros: 0 };
+    let rest_days = round((months - f64::from(out.months)) * 30.0);
+    let mut rest_secs = round((days - f64::from(out.days) + rest_days - rest_days.trunc()) * 86400.0);
+    if rest_secs.abs() >= 86400.0 {
+        let whole = (rest_secs / 86400.0).trunc();
+        out.days += whole as i32;
+        rest_secs -= whole * 86400.0;
     }
-    Ok(Value::Interval(sum))
+    out.days += rest_days as i32;
+    out.micros = (span.micros as f64 / by + rest_secs * 1e6).round_ties_even() as i64;
+    out
 }
 
 fn finish_regr(s: &RegrSums, name: &str) -> Result<Value, SqlError> {

@@ -48,17 +48,6 @@ pub trait Ret: Sized {
     fn push(self, b: &mut Self::Builder);
     fn push_null(b: &mut Self::Builder);
     fn finish(b: Self::Builder) -> ArrayRef;
-    /// Bytes of variable length that the value takes in its column.
-    fn size(&self) -> usize {
-        0
-    }
-}
-
-/// Bytes of variable length that one column can hold: its offsets have 32 bits.
-const COLUMN_BYTES_MAX: usize = i32::MAX as usize;
-
-fn too_large() -> SqlError {
-    SqlError::new(repr::error::state::PROGRAM_LIMIT_EXCEEDED, "results of one batch take more than 2 GB")
 }
 
 macro_rules! primitives {
@@ -226,9 +215,6 @@ macro_rules! bytes_like {
             fn finish(mut b: Self::Builder) -> ArrayRef {
                 Arc::new(b.finish())
             }
-            fn size(&self) -> usize {
-                self.len()
-            }
         }
     )* };
 }
@@ -271,9 +257,6 @@ impl<R: Ret> Ret for Option<R> {
     fn finish(b: R::Builder) -> ArrayRef {
         R::finish(b)
     }
-    fn size(&self) -> usize {
-        self.as_ref().map_or(0, R::size)
-    }
 }
 
 /// What a function on values knows beside its arguments.
@@ -310,21 +293,12 @@ pub fn strict_nulls(c: &CallArgs<'_>) -> Option<NullBuffer> {
 fn rows<R: Ret>(c: &mut CallArgs<'_>, mut f: impl FnMut(usize) -> Result<R, SqlError>) -> ArrayRef {
     let nulls = strict_nulls(c);
     let mut b = R::builder(&c.ret.ty, c.len);
-    let mut bytes = 0usize;
     for i in 0..c.len {
         if nulls.as_ref().is_some_and(|n| n.is_null(i)) {
             R::push_null(&mut b);
             continue;
         }
-        let result = f(i).and_then(|r| {
-            bytes += r.size();
-            if bytes > COLUMN_BYTES_MAX {
-                bytes -= r.size();
-                return Err(too_large());
-            }
-            Ok(r)
-        });
-        match result {
+        match f(i) {
             Ok(r) => r.push(&mut b),
             Err(e) => {
                 c.errors.push((i as u32, e));
