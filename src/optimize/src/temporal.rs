@@ -68,8 +68,7 @@ fn allowed(s: &Scalar) -> Result<(), SqlError> {
     let mut found: Option<&'static str> = None;
     s.visit(&mut |x| {
         if let Scalar::Call { func, .. } = x {
-            let session = matches!(func.name, "current_user" | "session_user" | "user" | "current_role" | "pg_backend_pid");
-            if session || (func.volatility == expr::func::Volatility::Volatile && !is_time(func)) {
+            if is_session(func) || (func.volatility == expr::func::Volatility::Volatile && !is_time(func)) {
                 found = found.or(Some(func.name));
             }
         }
@@ -80,6 +79,11 @@ fn allowed(s: &Scalar) -> Result<(), SqlError> {
         }
         None => Ok(()),
     }
+}
+
+/// Functions whose value is who asks.
+pub(crate) fn is_session(func: &FuncDef) -> bool {
+    matches!(func.name, "current_user" | "session_user" | "user" | "current_role" | "pg_backend_pid")
 }
 
 fn misplaced() -> SqlError {

@@ -3,7 +3,7 @@
 //! An expression that fails is folded into an error in its place, which is raised on the rows that reach it, or not at all.
 
 use super::{compare, is_false_or_null, is_true, take};
-use crate::temporal::is_time;
+use crate::temporal::{is_session, is_time};
 use crate::OptimizeCtx;
 use expr::func::Volatility;
 use expr::{EvalCtx, Scalar};
@@ -223,7 +223,7 @@ fn call(func: &'static expr::FuncDef, args: Vec<Scalar>, ty: ColType, types: &[C
     if !args.iter().all(|a| matches!(a, Scalar::Literal(..))) || func.volatility == Volatility::Volatile {
         return whole;
     }
-    let settled = func.volatility == Volatility::Immutable || ctx.one_off || !is_time(func);
+    let settled = func.volatility == Volatility::Immutable || ctx.one_off || !(is_time(func) || is_session(func));
     if !settled {
         return whole;
     }
