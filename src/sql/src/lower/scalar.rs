@@ -371,7 +371,7 @@ impl Lowerer {
         if one {
             return Ok(self.attach(row, keyed, vec![], value));
         }
-        let null = nulls(&[ty]);
+        let null = nulls(std::slice::from_ref(&ty));
         if at_most_one {
             // A left join: a look-up then needs no distinct outer rows.
             let (value, binding) = if binds(&value) {
@@ -397,8 +397,9 @@ impl Lowerer {
         let more =
             Scalar::Call { func: function(470)?, args: vec![Scalar::Column(k), Scalar::literal(Value::Int8(1), SqlType::Int8)], ty: SqlType::Bool.not_null() };
         let error = SqlError::new(state::CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression");
-        // The error stands in a filter, not in a column, so that it is raised even if nobody reads the column: the rows
-        // of such a group would be repeated.
+        // The error stands in a filter, so that it is raised even if nobody reads the value: the rows of such a group would
+        // be repeated. And it is the value, so that no condition on the value takes the branch for empty.
+        let value_error = Scalar::Error(Box::new(error.clone()), ty);
         let error = Scalar::Error(Box::new(error), SqlType::Bool.not_null());
         let only_keys: Vec<usize> = (0..k).collect();
         let mut too_many = counts.clone().filter(vec![more]);
@@ -406,7 +407,7 @@ impl Lowerer {
             // Where no row asks, it is no error.
             too_many = super::cross(too_many, keyed.rows.clone().project(vec![]).distinct());
         }
-        let too_many = too_many.filter(vec![error]).project(only_keys.clone()).map(null.clone());
+        let too_many = too_many.filter(vec![error]).project(only_keys.clone()).map(vec![value_error]);
         let absent = keyed.env.outer.clone().union(counts.project(only_keys).negate()).map(null);
         let result = Mir::Union { inputs: vec![value, absent, too_many] };
         Ok(self.attach(row, keyed, vec![value_binding, count_binding], result))
