@@ -191,7 +191,7 @@ def test_bodies_cut_anywhere_do_no_harm(rd):
 
 def test_cancel(rd):
     raw = Raw(rd.port)
-    raw.send(query("SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 100000000) b"))
+    raw.send(query("SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 10000000) b"))
     time.sleep(0.3)
     began = time.monotonic()
     other = Raw(rd.port, start=False)
@@ -214,7 +214,7 @@ def test_cancel_with_a_wrong_secret_does_nothing(rd):
 
 def test_statement_timeout(rd):
     raw = Raw(rd.port)
-    raw.send(query("SET statement_timeout = 300"), query("SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 100000000) b"))
+    raw.send(query("SET statement_timeout = 300"), query("SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 10000000) b"))
     assert [m[2] for m in raw.until_ready(2) if m[0] == "E"] == ["57014"]
 
 
@@ -236,7 +236,7 @@ def test_a_slow_client_is_waited_for(rd):
 
 
 def test_a_client_that_vanishes_ends_its_statement(rd):
-    busy = "SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 100000000) b"
+    busy = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 10000000) b"
     for _ in range(4):
         raw = Raw(rd.port)
         raw.send(query(busy))

@@ -168,10 +168,7 @@ impl Coordinator {
     fn request(&mut self, request: Request) {
         match request {
             Request::Read(r, answer) => self.start_read(r, answer),
-            Request::Subscribe(r, answer) => {
-                let result = self.start_subscribe(r);
-                let _ = answer.send(result);
-            }
+            Request::Subscribe(r, answer) => self.start_subscribe(r, answer),
             Request::EndRead(token) => self.end_read(token),
             Request::Hold(at, answer) => {
                 let result = self.take_hold(at);

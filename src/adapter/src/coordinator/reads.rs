@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 #[derive(Default)]
 pub struct Reads {
-    /// Reads that wait for a source's snapshot.
+    /// Reads and subscriptions that wait for a source's snapshot.
     waiting: Vec<(ReadRequest, Answer<ReadStarted>)>,
+    waiting_subscribes: Vec<(SubscribeRequest, Answer<SubscribeStarted>)>,
     /// Running reads by token: is it a dataflow, is it a subscription, and the relations read.
     running: BTreeMap<GlobalId, Running>,
     next_token: u64,
@@ -111,8 +112,8 @@ impl Coordinator {
 
     /// Starts the reads whose sources have become readable.
     pub(super) fn wake_reads(&mut self) {
-        if self.reads.waiting.is_empty() {
-            return;
+        for (request, answer) in std::mem::take(&mut self.reads.waiting_subscribes) {
+            self.start_subscribe(request, answer);
         }
         for (request, answer) in std::mem::take(&mut self.reads.waiting) {
             self.start_read(request, answer);
@@ -225,11 +226,23 @@ impl Coordinator {
         Ok(())
     }
 
-    pub(super) fn start_subscribe(&mut self, request: SubscribeRequest) -> Result<SubscribeStarted, SqlError> {
-        if !self.is_ready(&request.relations)? {
-            return Err(SqlError::new(state::CANNOT_CONNECT_NOW, "a source that the subscription reads has no complete snapshot yet")
-                .with_hint("try again when SHOW SOURCES says running"));
+    pub(super) fn start_subscribe(&mut self, request: SubscribeRequest, answer: Answer<SubscribeStarted>) {
+        if answer.is_closed() {
+            return;
         }
+        match self.is_ready(&request.relations) {
+            Ok(true) => {
+                let result = self.start_ready_subscribe(request);
+                if let Err(Ok(started)) = answer.send(result) {
+                    self.end_read(started.id);
+                }
+            }
+            Ok(false) => self.reads.waiting_subscribes.push((request, answer)),
+            Err(e) => drop(answer.send(Err(e))),
+        }
+    }
+
+    fn start_ready_subscribe(&mut self, request: SubscribeRequest) -> Result<SubscribeStarted, SqlError> {
         let id = self.reads.token();
         let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&request.mir, &request.ctx, &|id| self.indexes_on(id))?;
         let as_of = self.read_time(request.at, self.oldest(&imports))?;
@@ -288,5 +301,6 @@ impl Coordinator {
             self.end_read(id);
         }
         self.reads.waiting.retain(|(_, answer)| !answer.is_closed());
+        self.reads.waiting_subscribes.retain(|(_, answer)| !answer.is_closed());
     }
 }

@@ -167,7 +167,12 @@ impl Coordinator {
                 self.store.unstage(&files);
             }
         }
-        self.pending.staged.retain(|u| u.source != id);
+        let (stale, rest) = std::mem::take(&mut self.pending.staged).into_iter().partition(|u| u.source == id);
+        self.pending.staged = rest;
+        let stale: Vec<ReadyUnit> = stale;
+        for part in stale.iter().flat_map(|u| &u.files) {
+            self.store.unstage(&part.files);
+        }
         let state: DurableState = self.store.meta_get(&crate::catalog::key::source(id)).and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
         let catalog = self.catalog();
         let (instance, events) = match self.sources.channel() {

@@ -5,11 +5,18 @@ use super::{Env, RenderTime};
 use crate::arrange::Upd;
 use crate::eval::eval_columns;
 use expr::TableFunc;
-use repr::{column, Batch, Col, ColType, ColumnBuilder, Value};
+use repr::error::state;
+use repr::{column, Batch, Col, ColType, ColumnBuilder, SqlError, Value};
 use std::rc::Rc;
 
 /// Rows in an output container.
 const OUT_ROWS: usize = 8192;
+/// Rows that one call may return: it is one step of the worker, and its rows are held in memory.
+const CALL_ROWS_MAX: usize = 20_000_000;
+
+fn too_many(name: &str) -> SqlError {
+    SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("{name} would return more than {CALL_ROWS_MAX} rows")).with_hint("narrow its arguments")
+}
 
 pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, types: Vec<ColType>, func: TableFunc, env: &Rc<Env>) -> Collection<'s, T> {
     let ctx = env.ctx.clone();
@@ -31,21 +38,32 @@ pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, types: Vec<ColType>, 
                 continue;
             }
             // The rows of a call that fails half way are taken back: an error is all that it gives.
-            let mut rows: Vec<Vec<Value>> = Vec::new();
-            let result = (func.func.rows)(&values, &arg_types, &func.columns, &ctx, &mut |row| {
+            // Many rows become columns as they come.
+            let (mut full, mut rows, mut count): (Vec<Upd<T>>, Vec<Vec<Value>>, usize) = (Vec::new(), Vec::new(), 0);
+            let result = (func.func.rows)(&values, &arg_types, &func.columns, &ctx, &mut |mut row| {
+                count += 1;
+                if count > CALL_ROWS_MAX {
+                    return false;
+                }
+                if func.with_ordinality {
+                    row.push(Value::Int8(count as i64));
+                }
                 rows.push(row);
+                if rows.len() >= OUT_ROWS {
+                    let mut chunk = Made { rows: Vec::new(), builders: builders(&out_types) };
+                    rows.drain(..).for_each(|r| chunk.push(i, &r));
+                    full.push(chunk.finish(&upd));
+                }
                 true
             });
+            let result = if count > CALL_ROWS_MAX { Err(too_many(func.func.name)) } else { result };
             if let Err(e) = result {
                 out.errs.push((e, upd.times.get(i).clone(), *upd.diffs.get(i)));
                 continue;
             }
-            for (n, mut row) in rows.into_iter().enumerate() {
-                if func.with_ordinality {
-                    row.push(Value::Int8(n as i64 + 1));
-                }
-                made.rows.push(i as u32);
-                made.builders.iter_mut().zip(&row).for_each(|(b, v)| b.push(v));
+            out.oks.append(&mut full);
+            for row in rows {
+                made.push(i, &row);
                 if made.rows.len() >= OUT_ROWS {
                     let full = std::mem::replace(&mut made, Made { rows: Vec::new(), builders: builders(&out_types) });
                     out.oks.push(full.finish(&upd));
@@ -71,6 +89,11 @@ struct Made {
 }
 
 impl Made {
+    fn push(&mut self, input_row: usize, row: &[Value]) {
+        self.rows.push(input_row as u32);
+        self.builders.iter_mut().zip(row).for_each(|(b, v)| b.push(v));
+    }
+
     fn finish<T: Clone + PartialEq>(self, upd: &Upd<T>) -> Upd<T> {
         let (times, diffs): (Col<T>, _) = (upd.times.take(&self.rows), upd.diffs.take(&self.rows));
         let Batch { len, mut cols } = upd.batch.take(&self.rows.into());
