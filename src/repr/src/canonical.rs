@@ -578,7 +578,7 @@ fn put_inet(i: &InetValue, out: &mut Vec<u8>) {
                 acc = 0;
             }
         }
-        out.push(acc << (8 - prefix % 4 * 2) as u32 % 8);
+        out.push(acc << ((8 - prefix % 4 * 2) as u32 % 8));
         out.extend_from_slice(addr);
     };
     match i.addr {

@@ -563,7 +563,7 @@ fn sql_standard(i: &Interval, (year, month): (i32, i32), (hour, minute, second, 
     let has_positive = i.months > 0 || i.days > 0 || i.micros > 0;
     let has_year_month = i.months != 0;
     let has_day_time = i.days != 0 || i.micros != 0;
-    let standard = !(has_negative && has_positive) && !(has_year_month && has_day_time);
+    let standard = !(has_negative && has_positive || has_year_month && has_day_time);
     if has_negative && standard {
         out.push('-');
     }
@@ -650,7 +650,7 @@ fn scale(a: &Interval, by: impl Fn(f64) -> f64) -> Result<Interval, SqlError> {
     }
     days = days.checked_add(month_rest_days as i32).ok_or_else(interval_out_of_range)?;
     let micros = (by(a.micros as f64) + secs * 1e6).round_ties_even();
-    if micros.is_nan() || !(-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&micros) {
+    if micros.is_nan() || !(-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&micros) {
         return Err(interval_out_of_range());
     }
     Ok(Interval { months, days, micros: micros as i64 })

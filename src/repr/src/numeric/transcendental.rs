@@ -15,6 +15,7 @@ use std::cmp::Ordering;
 /// Twice the largest precision that can be declared: Postgres's bound for exponents.
 const RESULT_SCALE_MAX: i32 = 2000;
 const GUARD_BITS: u64 = 64;
+#[allow(clippy::approx_constant)] // the digits that PostgreSQL estimates with
 const LOG10_E: f64 = 0.434_294_481_903_252;
 
 fn log_error(m: &str) -> SqlError {
@@ -384,7 +385,7 @@ impl Numeric {
         let out = if n > 0 {
             let shift = e + i64::from(scale);
             match shift {
-                s if s >= 0 && s <= 200_000 => m * pow10(s as u32),
+                s if (0..=200_000).contains(&s) => m * pow10(s as u32),
                 s if s > 0 => return Err(overflow()),
                 s => super::arith::round_div(&m, &pow10(s.unsigned_abs() as u32)),
             }

@@ -1,0 +1,114 @@
+"""Nexmark q1, q3, q4, q18 over JSON files, beside hand-written differential programs in the same run.
+
+    python benches/nexmark.py --bin target/release/riverdelta --peers DIR [--events 1000000] [--workers 2]
+
+`--peers` is a folder with the crates `nexgen` (makes the events) and `differential` (the hand-written q3, q4, q18). Each
+query gets a fresh data directory: the time is from CREATE SOURCE until the view is complete, durability included; the peers neither
+store nor serve. CPU seconds are of the whole process. One line a query, ratios of the peer's wall time to ours.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+import psycopg
+
+COLUMNS = {
+    "person": 'id int8, name text, "emailAddress" text, "creditCard" text, city text, state text, "dateTime" timestamp, extra text',
+    "auction": 'id int8, "itemName" text, description text, "initialBid" int8, reserve int8, "dateTime" timestamp, expires timestamp, seller int8, category int8, extra text',
+    "bid": 'auction int8, bidder int8, price int8, channel text, url text, "dateTime" timestamp, extra text',
+}
+QUERIES = {
+    "q1": (["bid"], 'SELECT auction, bidder, 0.908 * price AS price, "dateTime", extra FROM bid'),
+    "q3": (["person", "auction"], "SELECT p.name, p.city, p.state, a.id FROM auction a JOIN person p ON a.seller = p.id WHERE a.category = 10 AND p.state IN ('or', 'id', 'ca')"),
+    "q4": (
+        ["auction", "bid"],
+        'SELECT category, avg(final) AS final FROM (SELECT max(b.price) AS final, a.id, a.category FROM auction a JOIN bid b ON a.id = b.auction '
+        'WHERE b."dateTime" BETWEEN a."dateTime" AND a.expires GROUP BY a.id, a.category) q GROUP BY category',
+    ),
+    "q18": (["bid"], 'SELECT DISTINCT ON (bidder, auction) * FROM bid ORDER BY bidder, auction, "dateTime" DESC'),
+}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rss_mb(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM")) / 1024
+
+
+def ours(binary, data, workers, name):
+    tables, query = QUERIES[name]
+    work = tempfile.mkdtemp()
+    port, http = free_port(), free_port()
+    server = subprocess.Popen(
+        [binary, "serve", "--data-dir", work, "--pg-listen", f"127.0.0.1:{port}", "--http-listen", f"127.0.0.1:{http}", "--workers", str(workers)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(200):
+            try:
+                db = psycopg.connect(f"host=127.0.0.1 port={port} user=riverdelta dbname=riverdelta", autocommit=True)
+                break
+            except psycopg.OperationalError:
+                time.sleep(0.05)
+        before, begun = cpu_seconds(server.pid), time.time()
+        for t in tables:
+            db.execute(f"CREATE SOURCE {t} ({COLUMNS[t]}) FROM FILE (PATH '{data}/p2/{t}/part-*.json') FORMAT JSON")
+        db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+        # A read of the view waits until its sources are complete and it has caught up.
+        rows = db.execute("SELECT count(*) FROM v").fetchone()[0]
+        wall = time.time() - begun
+        return wall, cpu_seconds(server.pid) - before, rows, rss_mb(server.pid)
+    finally:
+        server.kill()
+        server.wait()
+        shutil.rmtree(work)
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--bin", required=True)
+    args.add_argument("--peers", required=True)
+    args.add_argument("--events", type=int, default=1_000_000)
+    args.add_argument("--workers", type=int, default=2)
+    args.add_argument("--target", default=os.path.join(tempfile.gettempdir(), "nexmark-target"))
+    a = args.parse_args()
+    env = {**os.environ, "CARGO_TARGET_DIR": a.target}
+    for crate in ("nexgen", "differential"):
+        source = os.path.join(a.target, "src", crate)
+        shutil.copytree(os.path.join(a.peers, crate), source, dirs_exist_ok=True, copy_function=shutil.copy)
+        subprocess.run(["chmod", "-R", "u+w", source], check=True)
+        subprocess.run(["cargo", "build", "--release", "-q", "--manifest-path", os.path.join(source, "Cargo.toml")], check=True, env=env)
+    data = os.path.join(a.target, f"events-{a.events}")
+    if not os.path.exists(data):
+        subprocess.run([os.path.join(a.target, "release", "nexgen"), str(a.events), data], check=True)
+    print(f"{a.events} events, {a.workers} workers")
+    for name in QUERIES:
+        wall, cpu, rows, rss = ours(a.bin, data, a.workers, name)
+        line = f"{name:4} riverdelta {wall:7.2f} s wall {cpu:7.2f} s cpu {rss:6.0f} MB peak, {rows} rows"
+        if name != "q1":
+            begun = time.time()
+            out = subprocess.run([os.path.join(a.target, "release", "nexdd"), name, os.path.join(data, "p2"), str(a.workers)], check=True, capture_output=True, text=True).stdout
+            peer = json.loads(out.strip().splitlines()[-1])["job_wall"]
+            line += f" | hand-written {peer:6.2f} s wall, ratio {peer / wall:4.2f} (process {time.time() - begun:.2f} s)"
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
