@@ -261,3 +261,4 @@ SELECT 'a\\b'::bytea;
 SELECT 'a\101'::bytea;
 SELECT 1::bit;
 SELECT '5'::money;
+SELECT 5::oid = 5::int2, 5::int2::oid, 5::int2::regtype::oid, id FROM dept WHERE id::oid IN (1::int2, 2::int8);

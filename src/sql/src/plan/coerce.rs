@@ -166,6 +166,12 @@ impl Binder<'_> {
                     args.push(HirScalar::Literal(Value::Bool(ctx == CastContext::Explicit), SqlType::Bool.not_null()));
                 }
                 let typmod = if nargs >= 2 { to.typmod } else { -1 };
+                // int2 becomes oid, or a reg* type, by way of the cast to int4.
+                let made = catalog::proc_by_oid(*oid).map(|p| p.ret);
+                if made == Some(SqlType::Int4.oid()) && to.ty != SqlType::Int4 {
+                    let int4 = ColType { ty: SqlType::Int4, ..ty.clone() };
+                    return self.apply_pathway(self.call_oid(*oid, args, int4)?, &Pathway::Relabel, to, ctx);
+                }
                 self.call_oid(*oid, args, ty.with_typmod(typmod))
             }
             Pathway::Io => self.cast_io(e, &to.ty),
