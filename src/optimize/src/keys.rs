@@ -46,7 +46,7 @@ pub fn unique_keys(mir: &Mir, locals: &LocalKeys) -> Vec<Vec<usize>> {
         Mir::Map { input, .. } | Mir::Window { input, .. } => unique_keys(input, locals),
         Mir::Threshold { input } => unique_keys(input, locals),
         Mir::Filter { input, predicates } => {
-            let fixed: BTreeSet<usize> = predicates.iter().filter_map(|p| fixed_column(p)).collect();
+            let fixed: BTreeSet<usize> = predicates.iter().filter_map(fixed_column).collect();
             let mut keys = unique_keys(input, locals);
             keys.iter_mut().for_each(|k| k.retain(|c| !fixed.contains(c)));
             keys

@@ -118,7 +118,7 @@ fn exp(a: f64) -> Result<f64, SqlError> {
 
 fn log_domain(a: f64) -> Result<(), SqlError> {
     let what = match a {
-        a if a == 0.0 => "zero",
+        0.0 => "zero",
         a if a < 0.0 => "a negative number",
         _ => return Ok(()),
     };

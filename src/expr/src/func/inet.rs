@@ -105,7 +105,7 @@ fn abbrev_cidr(i: InetValue) -> String {
     match i.addr {
         // Whole bytes of the host part are left out.
         IpAddr::V4(a) => {
-            let bytes = (usize::from(i.bits) + 7) / 8;
+            let bytes = usize::from(i.bits).div_ceil(8);
             let shown: Vec<String> = a.octets()[..bytes.max(1)].iter().map(u8::to_string).collect();
             format!("{}/{}", shown.join("."), i.bits)
         }

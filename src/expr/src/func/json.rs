@@ -360,7 +360,7 @@ pub const FUNCS: &[Entry] = &[
     val!(["json_extract_path"], |a, _| Ok(json_path(a).map_or(Value::Null, Value::text))),
     val!(["json_extract_path_text"], |a, _| Ok(json_path(a).and_then(as_text).map_or(Value::Null, Value::Text))),
     f1!(["jsonb_typeof"], Jsonb => &'static str, |j| j.type_name()),
-    f1!(["json_typeof"], Str => &'static str, |s| type_name(s)),
+    f1!(["json_typeof"], Str => &'static str, type_name),
     f1!(? ["jsonb_array_length"], Jsonb => i32, |j| array_length(&j)),
     f1!(? ["json_array_length"], Str => i32, json_array_length),
     f2!(["jsonb_exists"], Jsonb, Str => bool, |j, k| j.exists(k)),

@@ -250,7 +250,7 @@ pub fn call_can_fail(func: &FuncDef, args: &[crate::Scalar]) -> bool {
         ("int2mod" | "int4mod" | "int8mod", Some(v)) => matches!(v.as_i64(), None | Some(0)),
         ("textlike" | "textnlike" | "texticlike" | "texticnlike" | "namelike" | "namenlike", Some(Value::Text(p))) => !like::is_valid(p),
         ("textregexeq" | "textregexne" | "texticregexeq" | "texticregexne" | "nameregexeq" | "textregexsubstr", Some(Value::Text(p))) => !regex::is_valid(p),
-        ("text_substr", _) => !literal(2).and_then(Value::as_i64).is_some_and(|n| n >= 0),
+        ("text_substr", _) => literal(2).and_then(Value::as_i64).is_none_or(|n| n < 0),
         ("split_part", _) => matches!(literal(2).and_then(Value::as_i64), None | Some(0)),
         _ => true,
     }

@@ -57,7 +57,7 @@ fn numbered(window: &mut Mir, predicates: &[Scalar]) {
                 return;
             }
         }
-        *input = Box::new(top);
+        **input = top;
         return;
     }
 }

@@ -15,10 +15,7 @@ impl Binder<'_> {
     /// A table that rows may be written to.
     pub fn writable(&self, name: &ast::ObjectName, verb: &str) -> Result<Rc<Relation>, SqlError> {
         let rel = self.resolve_relation(name)?;
-        let past = match verb {
-            "insert into" => "insert into",
-            v => v,
-        };
+        let past = verb;
         match rel.kind {
             RelationKind::Table => Ok(rel),
             RelationKind::View(_) => {

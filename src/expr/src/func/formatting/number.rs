@@ -519,7 +519,7 @@ fn walk(nodes: &[Node], mut s: Shape, number: String, sign: char, blanks: i32) -
     };
     if w.s.plus || w.s.minus {
         // The sign has a field of its own.
-        w.sign_wrote = !(w.s.plus && !w.s.minus);
+        w.sign_wrote = !w.s.plus || w.s.minus;
     } else {
         if w.sign != '-' && w.s.fill && w.s.bracket {
             w.s.bracket = false;
