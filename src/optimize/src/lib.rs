@@ -48,7 +48,8 @@ pub struct OptimizeCtx<'a> {
 pub type Indexes<'a> = &'a dyn Fn(GlobalId) -> Vec<(GlobalId, Vec<expr::Scalar>)>;
 
 /// Improves a plan.
-pub fn optimize(mir: Mir, ctx: &OptimizeCtx) -> Result<Mir, SqlError> {
+pub fn optimize(mut mir: Mir, ctx: &OptimizeCtx) -> Result<Mir, SqlError> {
+    transform::inner_recursions(&mut mir);
     if ctx.disable {
         return Ok(mir);
     }

@@ -446,6 +446,8 @@ pub const FUNCS: &[Entry] = &[
     kernel!(["pg_is_in_recovery", "pg_is_wal_replay_paused"], |c| constant(c, |_| Ok(Value::Bool(false)))),
     kernel!(["pg_jit_available"], |c| constant(c, |_| Ok(Value::Bool(false)))),
     kernel!(["pg_trigger_depth"], |c| constant(c, |_| Ok(Value::Int4(0)))),
+    // No session takes an advisory lock, so there is none to give back.
+    val!(["pg_advisory_unlock_all"], |_, _| Ok(Value::text(""))),
     val!(["pg_current_xact_id_if_assigned", "pg_last_xact_replay_timestamp"], |_, _| Ok(Value::Null)),
     val!(["pg_blocking_pids", "pg_safe_snapshot_blocking_pids"], |_, _| Ok(Value::array(Vec::new()))),
     kernel!(["pg_my_temp_schema"], |c| constant(c, |_| Ok(Value::UInt4(0)))),

@@ -18,6 +18,9 @@ mod elide;
 mod flatten;
 /// Constants.
 mod fold;
+/// Recursions inside recursions.
+mod hoist;
+pub(crate) use hoist::inner_recursions;
 /// Bindings read once, or cheap.
 mod lets;
 /// Padding NULLs and what rejects them.

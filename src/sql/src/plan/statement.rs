@@ -197,6 +197,8 @@ impl Binder<'_> {
                 };
                 Ok(Plan::Explain(Box::new(ExplainPlan { stage: e.stage, analyze: e.analyze, options: plain_options(&e.options), target })))
             }
+            // LISTEN is refused, so there is nothing to stop: drivers say it when they reset a connection.
+            Statement::Unsupported(what) if what == "UNLISTEN" => Ok(Plan::Nothing { tag: "UNLISTEN", notice: None }),
             Statement::Unsupported(what) => Err(SqlError::unsupported(what, "see the list of statements in the documentation")),
         }
     }

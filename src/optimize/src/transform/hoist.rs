@@ -1,0 +1,112 @@
+//! A recursion inside another's rule, if it reads nothing of the other: computed once, before it.
+//!
+//! ```text
+//!   LetRec outer = f(LetRec inner = ... in b)  in c     =>     Let i = (LetRec inner = ... in b)  in  LetRec outer = f(i) in c
+//! ```
+//!
+//! The engine has no recursion inside a recursion; what reads the outer one's bindings stays where it is.
+
+use super::take;
+use plan::{Id, LocalId, Mir};
+use std::collections::BTreeSet;
+
+pub(crate) fn inner_recursions(mir: &mut Mir) {
+    let mut next = largest(mir) + 1;
+    walk(mir, &mut next);
+}
+
+fn walk(mir: &mut Mir, next: &mut u64) {
+    for c in mir.children_mut() {
+        walk(c, next);
+    }
+    let Mir::LetRec { bindings, .. } = mir else { return };
+    let mut hoisted = Vec::new();
+    for b in bindings {
+        pull(&mut b.value, next, &mut hoisted);
+    }
+    for (id, value) in hoisted.into_iter().rev() {
+        *mir = Mir::Let { id, value: Box::new(value), body: Box::new(take(mir)) };
+    }
+}
+
+/// Takes closed recursions out of a rule, leaving reads of what they will be bound to.
+fn pull(mir: &mut Mir, next: &mut u64, out: &mut Vec<(LocalId, Mir)>) {
+    if matches!(mir, Mir::LetRec { .. }) && free(mir, &mut BTreeSet::new()).is_empty() {
+        let id = LocalId(*next);
+        *next += 1;
+        let get = Mir::Get { id: Id::Local(id), types: mir.types(), keys: vec![] };
+        out.push((id, std::mem::replace(mir, get)));
+        return;
+    }
+    for c in mir.children_mut() {
+        pull(c, next, out);
+    }
+}
+
+/// Bindings that are read but not made inside.
+fn free(mir: &Mir, bound: &mut BTreeSet<LocalId>) -> BTreeSet<LocalId> {
+    let mut found = BTreeSet::new();
+    match mir {
+        Mir::Get { id: Id::Local(l), .. } if !bound.contains(l) => {
+            found.insert(*l);
+        }
+        Mir::Let { id, value, body } => {
+            found.append(&mut free(value, bound));
+            let fresh = bound.insert(*id);
+            found.append(&mut free(body, bound));
+            if fresh {
+                bound.remove(id);
+            }
+        }
+        Mir::LetRec { bindings, body, .. } => {
+            let fresh: Vec<LocalId> = bindings.iter().map(|b| b.id).filter(|id| bound.insert(*id)).collect();
+            for b in bindings {
+                found.append(&mut free(&b.value, bound));
+            }
+            found.append(&mut free(body, bound));
+            for id in fresh {
+                bound.remove(&id);
+            }
+        }
+        _ => mir.children().into_iter().for_each(|c| found.append(&mut free(c, bound))),
+    }
+    found
+}
+
+fn largest(mir: &Mir) -> u64 {
+    let own = match mir {
+        Mir::Let { id, .. } | Mir::Get { id: Id::Local(id), .. } => id.0,
+        Mir::LetRec { bindings, .. } => bindings.iter().map(|b| b.id.0).max().unwrap_or(0),
+        _ => 0,
+    };
+    mir.children().into_iter().map(largest).max().unwrap_or(0).max(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::mir::RecBinding;
+    use repr::SqlType;
+
+    fn rec(id: u64, value: Mir, body: Mir) -> Mir {
+        let types = vec![SqlType::Int4.nullable()];
+        Mir::LetRec { bindings: vec![RecBinding { id: LocalId(id), types, value }], limit: None, return_at_limit: false, body: Box::new(body) }
+    }
+    fn get(id: u64) -> Mir {
+        Mir::Get { id: Id::Local(LocalId(id)), types: vec![SqlType::Int4.nullable()], keys: vec![] }
+    }
+
+    #[test]
+    fn a_closed_inner_recursion_moves_out_and_an_open_one_stays() {
+        let mut closed = rec(1, get(1).union(rec(2, get(2), get(2))), get(1));
+        inner_recursions(&mut closed);
+        let Mir::Let { id, value, body } = &closed else { panic!("{closed:?}") };
+        assert_eq!(**value, rec(2, get(2), get(2)));
+        assert_eq!(**body, rec(1, get(1).union(get(id.0)), get(1)));
+
+        let open = rec(1, rec(2, get(2).union(get(1)), get(2)), get(1));
+        let mut after = open.clone();
+        inner_recursions(&mut after);
+        assert_eq!(after, open);
+    }
+}
