@@ -1,4 +1,4 @@
-//! A recursion inside another's rule, if it reads nothing of the other: computed once, before it.
+//! A recursion inside another's rule, if it reads nothing of the other: computed once, before it, with the bindings it reads.
 //!
 //! ```text
 //!   LetRec outer = f(LetRec inner = ... in b)  in c     =>     Let i = (LetRec inner = ... in b)  in  LetRec outer = f(i) in c
@@ -20,18 +20,36 @@ fn walk(mir: &mut Mir, next: &mut u64) {
         walk(c, next);
     }
     let Mir::LetRec { bindings, .. } = mir else { return };
+    if !bindings.iter().any(|b| has_recursion(&b.value)) {
+        return;
+    }
+    let mut inside: BTreeSet<LocalId> = bindings.iter().map(|b| b.id).collect();
     let mut hoisted = Vec::new();
     for b in bindings {
-        pull(&mut b.value, next, &mut hoisted);
+        pull(&mut b.value, &mut inside, next, &mut hoisted);
     }
     for (id, value) in hoisted.into_iter().rev() {
         *mir = Mir::Let { id, value: Box::new(value), body: Box::new(take(mir)) };
     }
 }
 
-/// Takes closed recursions out of a rule, leaving reads of what they will be bound to.
-fn pull(mir: &mut Mir, next: &mut u64, out: &mut Vec<(LocalId, Mir)>) {
-    if matches!(mir, Mir::LetRec { .. }) && free(mir, &mut BTreeSet::new()).is_empty() {
+fn has_recursion(mir: &Mir) -> bool {
+    matches!(mir, Mir::LetRec { .. }) || mir.children().into_iter().any(has_recursion)
+}
+
+/// Takes closed bindings and closed recursions out of a rule, leaving reads of what they will be bound to. `inside`: bindings that
+/// exist only in the rule.
+fn pull(mir: &mut Mir, inside: &mut BTreeSet<LocalId>, next: &mut u64, out: &mut Vec<(LocalId, Mir)>) {
+    while let Mir::Let { id, value, body } = mir {
+        pull(value, inside, next, out);
+        if !is_closed(value, inside) {
+            inside.insert(*id);
+            break;
+        }
+        out.push((*id, take(value)));
+        *mir = take(body);
+    }
+    if matches!(mir, Mir::LetRec { .. }) && is_closed(mir, inside) {
         let id = LocalId(*next);
         *next += 1;
         let get = Mir::Get { id: Id::Local(id), types: mir.types(), keys: vec![] };
@@ -39,8 +57,12 @@ fn pull(mir: &mut Mir, next: &mut u64, out: &mut Vec<(LocalId, Mir)>) {
         return;
     }
     for c in mir.children_mut() {
-        pull(c, next, out);
+        pull(c, inside, next, out);
     }
+}
+
+fn is_closed(mir: &Mir, inside: &BTreeSet<LocalId>) -> bool {
+    free(mir, &mut BTreeSet::new()).is_disjoint(inside)
 }
 
 /// Bindings that are read but not made inside.
