@@ -148,3 +148,24 @@ def test_a_reader_that_stops_reading_does_not_fill_memory(rd, db, n):
     grown = resident_mb(rd) - before
     assert grown < 1200, f"{grown} MB"
     raw.close()
+
+
+def test_as_of_the_past_sends_what_went_by(riverdelta):
+    """A subscription that begins in the past sends every change since, also of a relation that nothing arranges."""
+    r = riverdelta
+    r.sql("CREATE TABLE past (i int)", "INSERT INTO past VALUES (9)")
+    with r.connect() as c:
+        c.execute("BEGIN")
+        c.execute("DECLARE s CURSOR FOR SUBSCRIBE past WITH (PROGRESS)")
+        seen = c.execute("FETCH 3 s WITH (timeout = '2s')").fetchall()
+        at = max(row[0] for row in seen if row[1])
+        c.execute("COMMIT")
+        r.sql("INSERT INTO past VALUES (10), (11), (11)", "DELETE FROM past WHERE i = 9")
+        c.execute("BEGIN")
+        c.execute(f"DECLARE s CURSOR FOR SUBSCRIBE past AS OF {at} WITH (SNAPSHOT = false)")
+        changes = c.execute("FETCH 4 s WITH (timeout = '5s')").fetchall()
+        while len(changes) < 3:
+            more = c.execute("FETCH 4 s WITH (timeout = '5s')").fetchall()
+            assert more, changes
+            changes += more
+        assert sorted(row[1:] for row in changes) == [(-1, 9), (1, 10), (2, 11)]

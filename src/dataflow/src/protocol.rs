@@ -20,6 +20,9 @@ pub trait SnapshotReader: Send + Sync {
     fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send>;
 }
 
+/// Changes of shards, tick by tick.
+pub type Ticks = Arc<Vec<(Timestamp, GlobalId, Deltas)>>;
+
 #[derive(Clone)]
 pub enum Command {
     /// Builds a dataflow. `shards[i]` gives, for each `Import::Shard`, its content at `as_of`.
@@ -27,6 +30,11 @@ pub enum Command {
         id: GlobalId,
         desc: Arc<DataflowDesc>,
         shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)>,
+    },
+    /// Changes of shards after the `as_of` of the dataflow that the next `CreateDataflow` with this id builds, in order of time: what went by before it.
+    CatchUp {
+        id: GlobalId,
+        ticks: Ticks,
     },
     /// Ends a dataflow. One whose exports others import ends when the last importer does.
     DropDataflow {

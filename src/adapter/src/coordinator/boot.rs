@@ -54,6 +54,7 @@ pub fn boot(
         holds: BTreeMap::new(),
         reads: Reads::default(),
         sources: Sources::new(runtime, events),
+        hydrated: false,
         shared,
         last_upkeep: Instant::now(),
         stopping: None,
@@ -130,6 +131,7 @@ impl Coordinator {
             self.cluster.send(Command::Tick { t, shards: Arc::new(shards) });
         }
         self.cluster.send(Command::Tick { t: self.closed, shards: Arc::new(Vec::new()) });
+        self.hydrated = true;
         Ok(())
     }
 }

@@ -100,6 +100,8 @@ pub struct Coordinator {
     holds: BTreeMap<Timestamp, usize>,
     reads: reads::Reads,
     sources: sources::Sources,
+    /// Views are created and the ticks since their `as_of` sent.
+    hydrated: bool,
     shared: Arc<crate::Shared>,
     last_upkeep: Instant,
     /// Answered once everything has stopped.

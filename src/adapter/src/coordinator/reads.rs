@@ -216,11 +216,20 @@ impl Coordinator {
     /// Sends a dataflow to the workers with the snapshots of the shards it imports.
     pub(super) fn create_dataflow(&mut self, id: GlobalId, desc: DataflowDesc) -> Result<(), SqlError> {
         let mut shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)> = Vec::new();
+        let mut past: Vec<(Timestamp, GlobalId, Deltas)> = Vec::new();
         for import in &desc.imports {
             if let Import::Shard { id, .. } = import {
                 let snapshot = self.store.snapshot(*id, desc.as_of)?;
                 shards.push((*id, Arc::new(ShardSnapshot(snapshot))));
+                // What went by since `as_of`; while the system starts, all ticks since are still to come.
+                if self.hydrated && desc.as_of < self.closed {
+                    past.extend(self.store.changes(*id, desc.as_of)?.into_iter().map(|(t, d)| (t, *id, d)));
+                }
             }
+        }
+        if !past.is_empty() {
+            past.sort_by_key(|p| p.0);
+            self.cluster.send(Command::CatchUp { id, ticks: Arc::new(past) });
         }
         self.cluster.send(Command::CreateDataflow { id, desc: Arc::new(desc), shards });
         Ok(())

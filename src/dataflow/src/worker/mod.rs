@@ -89,6 +89,8 @@ pub struct State<'w> {
     /// The dataflow behind each index, hidden ones included.
     owners: BTreeMap<GlobalId, GlobalId>,
     waiting: Vec<Waiting>,
+    /// Changes that dataflows to come start with.
+    past: BTreeMap<GlobalId, crate::protocol::Ticks>,
     /// All shards are complete below this time.
     closed: Timestamp,
     /// When dataflows that lag are brought up.
@@ -108,6 +110,7 @@ pub fn run(worker: &mut Worker, commands: &Receiver<Command>, hub: Arc<Hub>, rea
         indexes: BTreeMap::new(),
         owners: BTreeMap::new(),
         waiting: vec![],
+        past: BTreeMap::new(),
         closed: 0,
         sweep_at: None,
     };
@@ -138,6 +141,9 @@ impl State<'_> {
         match c {
             Command::CreateDataflow { id, desc, shards } => self.create(id, &desc, shards),
             Command::DropDataflow { id } => self.drop_dataflow(id),
+            Command::CatchUp { id, ticks } => {
+                self.past.insert(id, ticks);
+            }
             Command::Tick { t, shards } => self.tick(t, &shards),
             Command::AllowCompaction { index, since } => self.compact(index, since),
             Command::Peek(request) => self.peek(request),
@@ -227,6 +233,11 @@ impl State<'_> {
             made.exports.push(index);
             self.owners.insert(index, id);
             self.indexes.insert(index, i);
+        }
+        for (t, shard, deltas) in self.past.remove(&id).iter().flat_map(|ticks| ticks.iter()) {
+            for (_, input) in made.inputs.iter().filter(|i| i.0 == *shard) {
+                input.push(*t, slice(deltas, self.index, self.peers));
+            }
         }
         self.dataflows.insert(id, made);
         self.catch_up(id);
