@@ -40,7 +40,7 @@ SCRIPTS = {
     "binary of more types": [
         parse("SELECT date '2024-02-29', timestamp '2024-02-29 12:34:56.789', timestamptz '2024-02-29 12:34:56+02', time '01:02:03', interval '1 mon 2 days 3 sec', "
               "1234.5600::numeric, -0.0001::numeric, 'NaN'::numeric, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid, '\\x00ff'::bytea, array[1,null,3], "
-              "array['a','b'], '{\"a\": 1}'::jsonb, '[1]'::json, row(1,'a'), 1.5::float4, 'v'::varchar, 'c'::char(3), 5::oid, int4range(1,5), '12:00+02'::timetz"),
+              "array['a','b'], '{\"a\": 1}'::jsonb, '[1]'::json, row(1,'a'::text), 1.5::float4, 'v'::varchar, 'c'::char(3), 5::oid, int4range(1,5), '12:00+02'::timetz"),
         bind(results=[1]), execute(), SYNC],
     "null parameter": [parse("SELECT $1::text IS NULL, $1"), bind([None]), execute(), SYNC],
     "given types": [parse("SELECT $1", types=[20]), describe("S"), bind([b"5"]), execute(), SYNC],
