@@ -41,7 +41,6 @@ def test_workers_may_change(riverdelta):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.xfail(strict=False, reason="min and max can lag or go wrong after many ticks in one activation (dataflow, arrange/retire.rs): see docs/known-faults.md")
 def test_kill_loop(riverdelta, long):
     """Writers insert numbered rows one by one and in blocks of three; the server dies again and again. Every acknowledged row is there once,
     blocks are whole, a row not acknowledged is there once or not at all, and the view agrees with the table."""

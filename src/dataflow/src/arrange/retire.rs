@@ -29,6 +29,7 @@ const SLICE: usize = 2;
 
 /// An interval being retired.
 struct Retire<T: Time, R: Weight> {
+    caps: CapabilitySet<T>,
     fresh: Vec<RowB<T, R>>,
     prior: Vec<RowB<T, R>>,
     old: Vec<RowB<T, Diff>>,
@@ -39,20 +40,14 @@ struct Retire<T: Time, R: Weight> {
 
 impl<T: Time, R: Weight> Retire<T, R> {
     /// Retires slices until the budget is spent; true when all is done.
-    fn step(
-        &mut self,
-        tactic: &mut impl ReduceTactic<T, RowB<T, R>, RowB<T, Diff>>,
-        lower: &Antichain<T>,
-        upper: &Antichain<T>,
-        held: &Antichain<T>,
-        budget: &mut Budget,
-    ) -> bool {
+    fn step(&mut self, tactic: &mut impl ReduceTactic<T, RowB<T, R>, RowB<T, Diff>>, lower: &Antichain<T>, upper: &Antichain<T>, budget: &mut Budget) -> bool {
+        let held: Antichain<T> = self.caps.iter().map(|c| c.time().clone()).collect();
         while !budget.spent {
             let end = self.fresh.iter().filter_map(|b| slice_end(b, self.from)).max_by_key(|e| e.0).and_then(|e| e.1);
             let fresh: Vec<_> = self.fresh.iter().filter_map(|b| part(b, self.from, end)).collect();
             if !fresh.is_empty() {
                 budget.charge(fresh.iter().map(RowB::updates).sum::<usize>().max(1024));
-                let (made, pending) = tactic.retire(self.prior.clone(), self.old.clone(), fresh, lower, upper, held);
+                let (made, pending) = tactic.retire(self.prior.clone(), self.old.clone(), fresh, lower, upper, &held);
                 assert!(pending.is_empty(), "pending times under total order: {pending:?}");
                 self.chunks.extend(made.and_then(|s| s.inner).map(|b| b.chunks.clone()).unwrap_or_default());
             }
@@ -122,8 +117,8 @@ where
         let trace = Rc::downgrade(&out.trace_box_unstable());
         let start = prev.clone();
         let mut writer = QuietWriter::new(writer, ctl.complete.clone());
-        let mut queue: VecDeque<Span<T, RowB<T, R>>> = VecDeque::new();
-        let mut caps = CapabilitySet::<T>::default();
+        // Spans that wait, each with the capabilities of its message: one set for all would keep only the least.
+        let mut queue: VecDeque<(CapabilitySet<T>, Span<T, RowB<T, R>>)> = VecDeque::new();
         let mut working: VecDeque<(Antichain<T>, bool)> = VecDeque::new();
         let mut retiring: Option<Retire<T, R>> = None;
         // Span bounds, not the input frontier: traces can be read only through those.
@@ -131,22 +126,16 @@ where
         move |(input, _), output| {
             let w = writer.get();
             input.for_each(|cap, spans| {
-                let before = queue.len();
-                queue.extend(spans.drain(..).filter(|b| !PartialOrder::less_equal(b.upper(), &start)));
-                if let Some(last) = queue.back() {
+                let fresh = spans.drain(..).filter(|b| !PartialOrder::less_equal(b.upper(), &start));
+                queue.extend(fresh.map(|span| (cap.retain_stamp(0), span)));
+                if let Some((_, last)) = queue.back() {
                     received.clone_from(last.upper());
-                }
-                if queue.len() > before {
-                    for c in cap.retain_stamp(0).iter() {
-                        caps.insert(c.clone());
-                    }
                 }
             });
             if ctl.stopped.get() {
                 queue.clear();
                 working.clear();
                 retiring = None;
-                caps = CapabilitySet::default();
                 return;
             }
             source.advance_upper(&mut received);
@@ -158,33 +147,30 @@ where
             while let Some((target, cut)) = working.front().cloned() {
                 if target != prev {
                     if retiring.is_none() {
-                        let mut fresh = vec![];
-                        while queue.front().is_some_and(|b| PartialOrder::less_equal(b.upper(), &target)) {
-                            fresh.extend(queue.pop_front().and_then(|s| s.inner));
+                        let (mut fresh, mut caps) = (vec![], CapabilitySet::default());
+                        while let Some((c, span)) = queue.pop_front_if(|(_, b)| PartialOrder::less_equal(b.upper(), &target)) {
+                            fresh.extend(span.inner);
+                            c.iter().for_each(|c| caps.insert(c.clone()));
                         }
                         if !fresh.is_empty() {
                             let prior = source.batches_through(prev.borrow()).expect("retired frontiers are span bounds");
                             let old = out.batches_through(prev.borrow()).expect("retired frontiers are span bounds");
-                            retiring = Some(Retire { fresh, prior, old, from: 0, chunks: vec![] });
+                            retiring = Some(Retire { caps, fresh, prior, old, from: 0, chunks: vec![] });
                         }
                     }
                     if let Some(work) = &mut retiring {
-                        let held: Antichain<T> = caps.iter().map(|c| c.time().clone()).collect();
-                        if !work.step(&mut tactic, &prev, &target, &held, &mut budget) {
+                        if !work.step(&mut tactic, &prev, &target, &mut budget) {
                             activator.activate();
                             break;
                         }
                     }
                     if let Some(work) = retiring.take() {
-                        let done = caps.iter().filter(|c| !target.less_equal(c.time())).cloned().collect::<CapabilitySet<_>>();
                         let chunks = settle_all(work.chunks);
                         let batch = (!chunks.is_empty()).then(|| RowB::new(ChunkBatch::new(chunks)));
                         let span = Span::new(Description::new(prev.clone(), target.clone(), Antichain::from_elem(T::minimum())), batch);
-                        output.session(&done).give(span.clone());
-                        w.insert(span, done.iter().map(|c| c.time().clone()).collect::<Stamp<_>>());
+                        output.session(&work.caps).give(span.clone());
+                        w.insert(span, work.caps.iter().map(|c| c.time().clone()).collect::<Stamp<_>>());
                     }
-                    // Stamps of spans that wait lie at or beyond `target`.
-                    caps = caps.iter().filter(|c| target.less_equal(c.time())).cloned().collect();
                     w.seal(target.clone());
                     prev = target;
                     source.set_logical_compaction(prev.borrow());
