@@ -314,3 +314,29 @@ fn one_off_queries_leave_nothing_behind() {
     println!("peek of an index: {:?} each", began.elapsed() / 1000);
     assert!(grown < 20_000, "{grown} kB left behind");
 }
+
+/// Ticks that arrive while an interval of many groups is being reduced are not lost.
+#[test]
+fn ticks_that_come_while_a_reduce_works() {
+    const GROUPS: i64 = 20_000;
+    for workers in [1, 2] {
+        let mut db = Db::new(workers);
+        let a = db.shard(int8(2));
+        let (_, _, index) = db.view(top_k(get(a, 2), &[0], &[(1, true)], Some(1), 0, false), vec![0]);
+        db.tick(vec![(a, (0..GROUPS).map(|g| (row(&[g, 0]), 1)).collect())]);
+        for k in 1..=300 {
+            let g = k % 7;
+            db.tick(vec![(a, ups(&[(&[g, k], 1)]))]);
+            if k % 10 == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let t = db.now;
+        let mut want: Vec<(Row, Diff)> = (7..GROUPS).map(|g| (row(&[g, 0]), 1)).collect();
+        want.extend((294..=300).map(|k| (row(&[k % 7, k]), 1)));
+        let found = db.scan(index, 2, t).unwrap();
+        let want = bag(want.iter().map(|(r, d)| (r, *d)));
+        assert_eq!(found.iter().find(|(r, d)| want.get(*r) != Some(*d)), None);
+        assert_eq!(found.len(), want.len());
+    }
+}

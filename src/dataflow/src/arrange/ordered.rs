@@ -3,10 +3,13 @@
 //! ```text
 //!   spans of the group     v1 v4 v7 ...        merged by val, summed over time; zero sums are passed over
 //!                          v2 v4 ...
+//!   fresh (times <= t)     v3                  start: the least output so far or the least fresh val, found by search
 //! ```
 //!
-//! A change costs O(k) and the dead vals before the first live ones, until merging has removed them. Starting at the least output
-//! instead was tried and gave stale minima where one interval brought many times: `tests/test_recovery.py` shows it.
+//! Where the least output is the group's least live val (a minimum, a top-k without offset), everything below it is dead
+//! and is skipped by search: a change costs O(k + log n), also when a queue's head is taken again and again.
+//!
+//! Output vals are input vals, so that the search knows where to start.
 
 use super::reduce::Outputs;
 use super::{At, Body, RowB, RowChunk, Time, TARGET};
@@ -20,8 +23,12 @@ use timely::progress::frontier::Antichain;
 
 /// What is computed from a group's vals in order.
 pub trait OrderedLogic: 'static {
+    /// Whether the least output val is always the least live val.
+    fn starts_least(&self) -> bool;
     /// `vals`: with non-zero counts, in byte order. Output vals are input vals, or errors.
     fn run(&mut self, key: &[u8], vals: &mut dyn Iterator<Item = (&[u8], Diff)>, out: &mut Outputs);
+    /// Whether an output val stands for an error: then nothing is known about the group's least val.
+    fn is_error(&self, val: &[u8]) -> bool;
 }
 
 /// Runs [`OrderedLogic`] under the reduce driver.
@@ -65,6 +72,26 @@ impl<'a, T: Time> Cursor<'a, T> {
         if self.update >= self.end {
             self.next_chunk();
         }
+    }
+    /// To the first update whose val is not below `val`.
+    fn seek(&mut self, val: &[u8]) {
+        while self.update < self.end && self.body().val(self.end - 1) < val {
+            if !self.next_chunk() {
+                self.update = self.end;
+                return;
+            }
+        }
+        let x = self.body();
+        let (mut lo, mut hi) = (self.update, self.end);
+        while lo < hi {
+            let m = (lo + hi) / 2;
+            if x.val(m) < val {
+                lo = m + 1
+            } else {
+                hi = m
+            }
+        }
+        self.update = lo;
     }
 }
 
@@ -134,8 +161,8 @@ impl<T: Time + TotalOrder, L: OrderedLogic> ReduceTactic<T, RowB<T, Diff>, RowB<
         loop {
             let keys = heads.iter().zip(&fresh).filter_map(|(h, b)| b.chunks.get(h.chunk).map(|c| c.body().key(h.key)));
             let Some((lane, key)) = keys.min() else { break };
-            // The fresh updates' times, and where the group is in each batch.
-            let mut times: Vec<T> = vec![];
+            // The fresh updates' times and least val, and where the group is in each batch.
+            let (mut times, mut least): (Vec<T>, Option<&[u8]>) = Default::default();
             let mut places: Vec<(&RowB<T, Diff>, At)> = vec![];
             for (h, b) in heads.iter_mut().zip(&fresh) {
                 if b.chunks.get(h.chunk).is_none_or(|c| c.body().key(h.key) != (lane, key)) {
@@ -147,6 +174,10 @@ impl<T: Time + TotalOrder, L: OrderedLogic> ReduceTactic<T, RowB<T, Diff>, RowB<
                     last = c;
                     if let Some(t) = b.time(x, u) {
                         times.push(t);
+                    }
+                    let v = x.val(u);
+                    if least.is_none_or(|l| v < l) {
+                        least = Some(v);
                     }
                 });
                 *h = if last == h.chunk { At { key: h.key + 1, ..*h } } else { At { chunk: last, key: 1 } };
@@ -171,6 +202,12 @@ impl<T: Time + TotalOrder, L: OrderedLogic> ReduceTactic<T, RowB<T, Diff>, RowB<
             let mut changes: Vec<((Vec<u8>, T), Diff)> = vec![];
             for t in times {
                 let mut cursors: Vec<Cursor<'_, T>> = places.iter().map(|(b, at)| Cursor::new(b, *at)).collect();
+                if self.0.starts_least() && !current.iter().any(|c| self.0.is_error(&c.0)) {
+                    let start = current.first().map(|c| c.0.as_slice()).into_iter().chain(least).min();
+                    if let Some(start) = start {
+                        cursors.iter_mut().for_each(|c| c.seek(start));
+                    }
+                }
                 made.clear();
                 self.0.run(key, &mut Merged { cursors: &mut cursors, at: &t }, &mut made);
                 let mut next: Vec<(Vec<u8>, Diff)> = made.rows().map(|(v, d)| (v.to_vec(), d)).collect();

@@ -2,7 +2,7 @@
 //!
 //! The arrangement keeps each group's rows in ORDER BY order (see `order`), ties broken by row bytes.
 
-use super::arranged::flatten_reduced;
+use super::arranged::{flatten_reduced, ERROR_TAG};
 use super::collection::{map_fallible, Collection};
 use super::reduce::push_error;
 use super::{order, Context, RenderTime};
@@ -74,6 +74,12 @@ struct Select {
 }
 
 impl OrderedLogic for Select {
+    fn starts_least(&self) -> bool {
+        self.spec.offset == 0
+    }
+    fn is_error(&self, val: &[u8]) -> bool {
+        val.first() == Some(&ERROR_TAG)
+    }
     fn run(&mut self, key: &[u8], vals: &mut dyn Iterator<Item = (&[u8], Diff)>, out: &mut Outputs) {
         let mut vals = vals.peekable();
         let Some((first, _)) = vals.peek() else { return };
