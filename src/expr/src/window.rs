@@ -3,6 +3,7 @@
 //! ```text
 //!   frame    (`frame`)    for each row the rows it covers: at most three ranges of positions (EXCLUDE takes some out)
 //!   values   here         ranks by position; values by offset; values at frame ends
+//!   reach    (`reach`)    which rows a value depends on, so that a slice of the partition can be evaluated alone
 //!   sums     (`sliding`)  aggregates that move with the frame: O(n) for accumulable ones, O(n log n) for min and max
 //! ```
 
@@ -15,10 +16,13 @@ use repr::{column, Batch, ColType, SqlError, Value};
 
 /// Frames as ranges of positions.
 mod frame;
+/// How far a function looks.
+mod reach;
 /// Aggregates over moving frames.
 mod sliding;
 
 use frame::Frames;
+pub use reach::{spans, Reach};
 
 /// A window function call; partition and order belong to the plan node that holds it.
 #[derive(Clone, Debug, PartialEq)]

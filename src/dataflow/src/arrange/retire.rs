@@ -148,7 +148,8 @@ where
                 if target != prev {
                     if retiring.is_none() {
                         let (mut fresh, mut caps) = (vec![], CapabilitySet::default());
-                        while let Some((c, span)) = queue.pop_front_if(|(_, b)| PartialOrder::less_equal(b.upper(), &target)) {
+                        while queue.front().is_some_and(|(_, b)| PartialOrder::less_equal(b.upper(), &target)) {
+                            let Some((c, span)) = queue.pop_front() else { break };
                             fresh.extend(span.inner);
                             c.iter().for_each(|c| caps.insert(c.clone()));
                         }

@@ -6,7 +6,7 @@ use crate::arrange::{exchange, Arr, AsOf, Block, Budget, Layout, RowB, Upd};
 use crate::errors;
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::Span;
-use repr::{Col, Diff, SqlError};
+use repr::{Batch, Col, Diff, SqlError};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
@@ -163,17 +163,15 @@ pub fn flatten<'s, T: RenderTime>(input: &Traced<'s, T>, layout: Rc<Layout>, env
     spans(input.stream(), "Flatten", env, move |keys, vals, times, diffs, _| Upd { batch: layout.decode(keys, vals, |_| true), times, diffs }).0
 }
 
-/// As `flatten`, for the output of a reduce, whose vals may stand for errors.
+/// As `flatten`, for the output of a reduce, whose vals may stand for errors. `decode` gives the rows of keys and other vals.
 pub fn flatten_reduced<'s, T: RenderTime>(
     stream: Stream<'s, T, Vec<Span<T, RowB<T, Diff>>>>,
-    layout: Rc<Layout>,
-    strip: fn(&[u8]) -> &[u8],
     env: &Rc<Env>,
+    decode: impl Fn(&[&[u8]], &[&[u8]]) -> Batch + 'static,
 ) -> (Updates<'s, T>, Updates<'s, T>) {
     spans(stream, "FlattenReduced", env, move |keys, vals, times, diffs, failed| {
         if vals.iter().all(|v| v.first() != Some(&ERROR_TAG)) {
-            let vals: Vec<&[u8]> = vals.iter().map(|v| strip(v)).collect();
-            return Upd { batch: layout.decode(keys, &vals, |_| true), times, diffs };
+            return Upd { batch: decode(keys, vals), times, diffs };
         }
         let mut kept = Vec::new();
         for (i, v) in vals.iter().enumerate() {
@@ -183,9 +181,14 @@ pub fn flatten_reduced<'s, T: RenderTime>(
             }
         }
         let kept_keys: Vec<&[u8]> = kept.iter().map(|i| keys[*i as usize]).collect();
-        let kept_vals: Vec<&[u8]> = kept.iter().map(|i| strip(vals[*i as usize])).collect();
-        Upd { batch: layout.decode(&kept_keys, &kept_vals, |_| true), times: times.take(&kept), diffs: diffs.take(&kept) }
+        let kept_vals: Vec<&[u8]> = kept.iter().map(|i| vals[*i as usize]).collect();
+        Upd { batch: decode(&kept_keys, &kept_vals), times: times.take(&kept), diffs: diffs.take(&kept) }
     })
+}
+
+/// Decodes by `layout` what a reduce made.
+pub fn rows_of(layout: Rc<Layout>) -> impl Fn(&[&[u8]], &[&[u8]]) -> Batch {
+    move |keys, vals| layout.decode(keys, vals, |_| true)
 }
 
 /// Sums up equal rows of one time: an arrangement without a trace.

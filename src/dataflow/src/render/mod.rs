@@ -26,7 +26,9 @@ mod window;
 pub use arranged::{arrange, distinct_errors, flatten, Traced, STEP};
 pub use collection::{concat, map, Collection, Updates};
 
-use crate::arrange::{self, Agent, Arr, ArrangeCtl, Block, GroupLogic, Layout, OrderedLogic, OrderedTactic, Outputs, RowBatcher, RowSpine, Time, WireTime};
+use crate::arrange::{
+    self, Agent, Arr, ArrangeCtl, Block, DiffTactic, GroupLogic, Layout, Ordered, OrderedLogic, Outputs, RowBatcher, RowSpine, Time, WireTime,
+};
 use crate::errors::error_types;
 use crate::mfp_eval::MfpEval;
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
@@ -42,6 +44,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use timely::dataflow::channels::pact::ParallelizationContract;
 use timely::dataflow::{Scope, Stream};
+use window::Windows;
 
 /// What all operators of a dataflow share on one worker.
 pub struct Env {
@@ -70,6 +73,8 @@ pub trait RenderTime: Time + WireTime {
     fn reduce<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl GroupLogic<Diff>, env: &Rc<Env>) -> Arr<'s, Self, Diff>;
     /// As `reduce`, for what needs only the first vals of a group.
     fn reduce_ordered<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl OrderedLogic, env: &Rc<Env>) -> Arr<'s, Self, Diff>;
+    /// As `reduce`, for window functions.
+    fn reduce_windows<'s>(input: Arr<'s, Self, Diff>, name: &str, windows: Windows, env: &Rc<Env>) -> Arr<'s, Self, Diff>;
     /// Renders aggregates whose states add up.
     fn accumulate<'s>(
         rows: Updates<'s, Self>,
@@ -103,7 +108,10 @@ impl RenderTime for Timestamp {
         arrange::reduce(input, name, arrange::tactic(logic), None, ArrangeCtl::new(env.stopped.clone()))
     }
     fn reduce_ordered<'s>(input: Arr<'s, Self, Diff>, name: &str, logic: impl OrderedLogic, env: &Rc<Env>) -> Arr<'s, Self, Diff> {
-        arrange::reduce(input, name, OrderedTactic(logic), None, ArrangeCtl::new(env.stopped.clone()))
+        arrange::reduce(input, name, DiffTactic(Ordered(logic)), None, ArrangeCtl::new(env.stopped.clone()))
+    }
+    fn reduce_windows<'s>(input: Arr<'s, Self, Diff>, name: &str, windows: Windows, env: &Rc<Env>) -> Arr<'s, Self, Diff> {
+        arrange::reduce(input, name, DiffTactic(windows), None, ArrangeCtl::new(env.stopped.clone()))
     }
     fn accumulate<'s>(
         rows: Updates<'s, Self>,
@@ -141,6 +149,9 @@ impl RenderTime for let_rec::Round {
     }
     fn reduce_ordered<'s>(input: Arr<'s, Self, Diff>, name: &str, mut logic: impl OrderedLogic, env: &Rc<Env>) -> Arr<'s, Self, Diff> {
         Self::reduce(input, name, move |key: &[u8], vals: &[(&[u8], Diff)], out: &mut Outputs| logic.run(key, &mut vals.iter().copied(), out), env)
+    }
+    fn reduce_windows<'s>(input: Arr<'s, Self, Diff>, name: &str, windows: Windows, env: &Rc<Env>) -> Arr<'s, Self, Diff> {
+        Self::reduce(input, name, move |key: &[u8], vals: &[(&[u8], Diff)], out: &mut Outputs| windows.whole(key, vals, out), env)
     }
     fn accumulate<'s>(
         rows: Updates<'s, Self>,
@@ -292,7 +303,7 @@ impl<'s, T: RenderTime> Context<'s, T> {
             }
             LirKind::Window { input, partition, order_by, exprs } => {
                 let made = self.render(input);
-                window::render(self, made, &input.types, partition, order_by, exprs, &lir.types)
+                window::render(self, made, &input.types, partition, order_by, exprs)
             }
             LirKind::Negate { input } => {
                 let made = self.render(input);

@@ -7,7 +7,7 @@
 //! The key columns of the output are a member's own: where several display forms meet, the least (DECISIONS 9).
 //! Errors of a group (an overflow, a negative count) take the place of its row and heal with it.
 
-use super::arranged::{arrange, flatten_reduced, ERROR_TAG};
+use super::arranged::{arrange, flatten_reduced, rows_of, ERROR_TAG};
 use super::collection::{concat, map, map_fallible, Collection, Updates};
 use super::group::{AggInput, Group};
 use super::top_k::{self, TopK};
@@ -64,7 +64,7 @@ pub fn render<'s, T: RenderTime>(
     let out_layout = Rc::new(Layout::new(out_types.to_vec(), key));
     let (oks, errs) = if aggregates.is_empty() {
         let (arranged, _) = arrange(rows, in_layout, vec![true; arity], "ArrangeDistinct", &cx.env);
-        flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, out_layout, |val| val, &cx.env)
+        flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, &cx.env, rows_of(out_layout))
     } else {
         parts(cx, rows, in_layout, out_layout, arity, inputs)
     };
@@ -164,7 +164,7 @@ pub fn general<'s, T: RenderTime>(
     let (arranged, _) = arrange(rows, in_layout.clone(), vec![true; arity], "ArrangeGroup", env);
     let out_layout = Rc::new(Layout::new(out_types.to_vec(), (0..arity).map(Scalar::Column).collect()));
     let logic = group_logic(Group::new(in_layout, arity, inputs, env.ctx.clone()), out_layout.clone());
-    flatten_reduced(T::reduce(arranged, "Reduce", logic, env).stream, out_layout, |val| val, env)
+    flatten_reduced(T::reduce(arranged, "Reduce", logic, env).stream, env, rows_of(out_layout))
 }
 
 /// Key columns, then the aggregates at `positions`.
@@ -190,7 +190,7 @@ fn distinct_sums<'s, T: RenderTime>(
     });
     let whole = Rc::new(Layout::whole(types.clone()));
     let (arranged, _) = arrange(narrowed, whole.clone(), vec![true; types.len()], "ArrangeDistinct", &cx.env);
-    let (oks, failed) = flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, whole, |val| val, &cx.env);
+    let (oks, failed) = flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, &cx.env, rows_of(whole));
     let mut agg = input.agg.clone();
     (agg.distinct, agg.filter) = (false, None);
     let input = AggInput { agg, args: arity..types.len(), filter: None, order: vec![], types: types[arity..].to_vec() };
@@ -278,7 +278,7 @@ fn assemble<'s, T: RenderTime>(
             out.push(1, |b| layout.encode_val(&row, b));
         }
     };
-    let (oks, failed) = flatten_reduced(T::reduce(arranged, "Assemble", logic, &cx.env).stream, out_layout, |val| val, &cx.env);
+    let (oks, failed) = flatten_reduced(T::reduce(arranged, "Assemble", logic, &cx.env).stream, &cx.env, rows_of(out_layout));
     errs.push(failed);
     oks
 }

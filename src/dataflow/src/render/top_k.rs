@@ -40,7 +40,10 @@ pub fn render<'s, T: RenderTime>(cx: &Context<'s, T>, input: Collection<'s, T>, 
     let arranged = T::arrange(blocks, exchange(), "ArrangeTopK", &cx.env);
     let logic = Select { spec, layout: layout.clone(), ctx: cx.env.ctx.clone() };
     let reduced = T::reduce_ordered(arranged, "TopK", logic, &cx.env);
-    let (oks, errs) = flatten_reduced(reduced.stream, layout, |val| order::split(val).1, &cx.env);
+    let (oks, errs) = flatten_reduced(reduced.stream, &cx.env, move |keys, vals| {
+        let vals: Vec<&[u8]> = vals.iter().map(|v| order::split(v).1).collect();
+        layout.decode(keys, &vals, |_| true)
+    });
     Collection::new(oks, input.errs).with_errs(failed).with_errs(errs)
 }
 
