@@ -12,6 +12,8 @@ pub mod arrange;
 pub mod errors;
 /// Evaluation of scalars over batches.
 mod eval;
+/// Flow control of one-off results.
+pub mod flow;
 /// Vectorised evaluation of map, filter and project.
 pub mod mfp_eval;
 /// Commands and responses between the coordinator and the workers.

@@ -3,6 +3,7 @@
 //! Every worker receives every command, in the same order. Frontier and peek answers are merged over the workers by
 //! [`Cluster`] before the coordinator sees them.
 
+use crate::flow::Credit;
 use crate::worker::{self, Hub, Readers};
 use crossbeam_channel::Sender;
 use plan::{DataflowDesc, Mfp};
@@ -18,6 +19,10 @@ use timely::{CommunicationConfig, WorkerConfig};
 pub trait SnapshotReader: Send + Sync {
     /// Rows (diffs may be any non-zero number; consolidated or not) of slice `part` of `parts`: the slices are disjoint and together complete.
     fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send>;
+    /// Whether no diff is negative: rows can be handed on as they are read.
+    fn inserts_only(&self) -> bool {
+        false
+    }
 }
 
 /// Changes of shards, tick by tick.
@@ -87,8 +92,8 @@ pub type RowUpdate = (Vec<Value>, Timestamp, Diff);
 
 #[derive(Debug)]
 pub enum Response {
-    /// Rows of a peek or `PeekOnce` in parts: columns and diffs (positive). Then `PeekDone`.
-    PeekRows { id: GlobalId, rows: Deltas },
+    /// Rows of a peek or `PeekOnce` in parts: columns and diffs (positive). Then `PeekDone`. More are made as credits are dropped.
+    PeekRows { id: GlobalId, rows: Deltas, credit: Credit },
     /// The least error of the collection, or completion.
     PeekDone { id: GlobalId, result: Result<(), SqlError> },
     /// Consolidated changes with times in `[lower, upper)`. `upper` `None`: the subscription ended. An error ends it too, after the last clean time.

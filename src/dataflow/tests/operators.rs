@@ -186,6 +186,78 @@ fn a_cross_product_is_cancelled_at_once() {
     }
 }
 
+/// Takes rows until none come for a while: those that a reader who keeps all of them is sent.
+fn taken(db: &Db, id: GlobalId) -> (usize, Vec<dataflow::flow::Credit>) {
+    let (mut rows, mut credits) = (0, vec![]);
+    while let Ok(r) = db.responses.recv_timeout(Duration::from_millis(500)) {
+        match r {
+            Response::PeekRows { id: of, rows: part, credit } => {
+                assert_eq!(of, id);
+                rows += part.len();
+                credits.push(credit);
+            }
+            Response::PeekDone { result, .. } => panic!("it ended with {result:?}"),
+            _ => {}
+        }
+    }
+    (rows, credits)
+}
+
+/// The rest, to a reader that keeps nothing.
+fn rest(db: &Db) -> (usize, Result<(), SqlError>) {
+    let mut rows = 0;
+    loop {
+        match db.responses.recv_timeout(Duration::from_secs(20)).unwrap() {
+            Response::PeekRows { rows: part, .. } => rows += part.len(),
+            Response::PeekDone { result, .. } => return (rows, result),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_result_waits_for_its_reader_and_nothing_else_does() {
+    const N: i64 = 500;
+    const WIDE: usize = 16;
+    for workers in [1, 2] {
+        let mut db = Db::new(workers);
+        let a = db.shard(int8(1));
+        db.tick(vec![(a, (0..N).map(|x| (row(&[x]), 1)).collect())]);
+        // A shard's rows squared: a join makes them, then an arrangement of them is scanned.
+        let pairs = project(join(get(a, 1), &[], get(a, 1), &[]), &(0..WIDE).map(|c| c % 2).collect::<Vec<_>>());
+        let (_, _, index) = db.view(pairs.clone(), vec![0]);
+        db.wait(index, db.now + 1);
+        for scan in [false, true] {
+            for cancel in [false, true] {
+                let (object, id) = (db.id(), db.id());
+                if scan {
+                    let (mfp, at) = (Mfp::identity(WIDE), db.now);
+                    let request = PeekRequest { id, index, at, keys: None, mfp, types: int8(WIDE), limit: None, ctx: Arc::new(DataflowCtx((*ctx()).clone())) };
+                    db.cluster.send(Command::Peek(Arc::new(request)));
+                } else {
+                    let imports = db.imports_of(&pairs);
+                    let desc = db.desc(imports, vec![(object, pairs.clone())], vec![Export::PeekOnce { id, on: object }]);
+                    db.create(desc);
+                }
+                let (rows, credits) = taken(&db, id);
+                let bytes = 8 * WIDE * rows;
+                assert!(bytes < 2 * dataflow::flow::QUEUED_BYTES_MAX, "{workers} workers, scan {scan}: {bytes} bytes at once");
+                assert!(bytes > dataflow::flow::QUEUED_BYTES_MAX / 2, "{workers} workers, scan {scan}: {bytes} bytes at once");
+                // Others go on meanwhile.
+                assert_eq!(db.once(project(get(a, 1), &[])).unwrap(), ints(&[(&[], N as Diff)]));
+                if cancel {
+                    db.cluster.send(Command::CancelPeek { id });
+                    assert_eq!(rest(&db).1.unwrap_err().code.as_str(), "57014");
+                } else {
+                    drop(credits);
+                    let (more, result) = rest(&db);
+                    assert_eq!((rows + more, result), ((N * N) as usize, Ok(())));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_peek_that_waits_is_cancelled() {
     let mut db = Db::new(2);

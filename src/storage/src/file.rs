@@ -54,6 +54,9 @@ pub(crate) struct FileMeta {
     pub(crate) time_max: Timestamp,
     /// The file has no time column.
     pub(crate) staged: bool,
+    /// No diff is negative. Unknown, hence false, of files that were written before this was noted.
+    #[serde(default)]
+    pub(crate) inserts_only: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -176,7 +179,19 @@ impl FileWriter {
         let schema = codec::schema(&types, !staged, true);
         let mut ipc = options.and_then(|o| IpcWriter::try_new_with_options(sink, &schema, o)).map_err(|e| arrow_error("could not write", &path, e))?;
         ipc.get_mut().take_crc();
-        let meta = FileMeta { name, rows: 0, sum: 0, bytes: 0, blocks: 0, footer_at: 0, footer_crc: 0, time_min: Timestamp::MAX, time_max: 0, staged };
+        let meta = FileMeta {
+            name,
+            rows: 0,
+            sum: 0,
+            bytes: 0,
+            blocks: 0,
+            footer_at: 0,
+            footer_crc: 0,
+            time_min: Timestamp::MAX,
+            time_max: 0,
+            staged,
+            inserts_only: true,
+        };
         let stats = StatsBuilder::new(types.len());
         Ok(FileWriter { disk, path, shard, types, ipc, meta, sum: 0, crcs: Vec::new(), stats, finished: false })
     }
@@ -197,6 +212,7 @@ impl FileWriter {
         let written = record_batch(self.ipc.schema(), cols, len).and_then(|batch| self.ipc.write(&batch));
         written.map_err(|e| arrow_error("could not write", &self.path, e))?;
         self.crcs.push(self.ipc.get_mut().take_crc());
+        self.meta.inserts_only &= updates.diffs.iter().all(|d| *d > 0);
         self.meta.rows += len as u64;
         self.meta.blocks += 1;
         Ok(())

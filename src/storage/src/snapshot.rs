@@ -43,6 +43,11 @@ impl Snapshot {
         self.rows
     }
 
+    /// Whether no update read has a negative diff.
+    pub fn inserts_only(&self) -> bool {
+        self.files.iter().all(|f| f.meta.inserts_only) && self.tail.iter().all(|d| d.diffs.iter().all(|n| *n > 0))
+    }
+
     /// Rows of slice `part` of `parts` with their diffs (not consolidated across batches). Slices are disjoint and together complete.
     /// Reads block by block. Errors: a file that is gone or damaged; nothing follows an error.
     pub fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {

@@ -56,6 +56,9 @@ impl SnapshotReader for ShardSnapshot {
     fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
         self.0.read(part, parts)
     }
+    fn inserts_only(&self) -> bool {
+        self.0.inserts_only()
+    }
 }
 
 impl Coordinator {

@@ -1,8 +1,9 @@
 //! From workers to sessions: peek rows and subscribe updates go straight to whom they are for.
 //!
-//! A receiver that lags is bounded: past `ROWS_QUEUED_MAX` rows its stream ends with 53400 and what is behind it is dropped.
+//! The rows of a peek carry credits: a reader that is slow slows its query. A subscription that lags is bounded: past `ROWS_QUEUED_MAX` rows its stream ends with 53400 and what is behind it is dropped.
 
 use crate::coordinator::request::Event;
+use dataflow::flow::Credit;
 use dataflow::{Response, RowUpdate};
 use parking_lot::Mutex;
 use repr::error::state;
@@ -16,7 +17,8 @@ use tokio::sync::mpsc;
 const ROWS_QUEUED_MAX: i64 = 5_000_000;
 
 pub enum PeekMessage {
-    Rows(Deltas),
+    /// More rows are made once the credit is dropped.
+    Rows(Deltas, Credit),
     Done(Result<(), SqlError>),
 }
 
@@ -97,9 +99,9 @@ impl Router {
     pub fn run(&self, responses: crossbeam_channel::Receiver<Response>, events: crossbeam_channel::Sender<Event>) {
         for response in responses {
             match response {
-                Response::PeekRows { id, rows } => {
+                Response::PeekRows { id, rows, credit } => {
                     if let Some(tx) = self.peeks.lock().get(&id) {
-                        let _ = tx.send(PeekMessage::Rows(rows));
+                        let _ = tx.send(PeekMessage::Rows(rows, credit));
                     }
                 }
                 Response::PeekDone { id, result } => {

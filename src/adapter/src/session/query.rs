@@ -340,7 +340,7 @@ async fn next_part(source: &mut RowSource, types: &[ColType]) -> Result<Option<V
         RowSource::Rows(rows) if rows.is_empty() => Ok(None),
         RowSource::Rows(rows) => Ok(Some(std::mem::take(rows))),
         RowSource::Peek(started, _) => match started.rows.recv().await {
-            Some(PeekMessage::Rows(d)) => Ok(Some((0..d.len()).map(|i| (d.rows.row(types, i), *d.diffs.get(i))).collect())),
+            Some(PeekMessage::Rows(d, _credit)) => Ok(Some((0..d.len()).map(|i| (d.rows.row(types, i), *d.diffs.get(i))).collect())),
             Some(PeekMessage::Done(result)) => result.map(|()| None),
             None => Err(crate::shutting_down()),
         },

@@ -9,12 +9,14 @@
 //! and recomputed. Spans that wait for their order hold the other trace's compaction.
 
 use super::{At, Body, RowB, Time};
+use crate::flow::{Gate, Throttle};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::{Span, TraceReader};
 use repr::{Col, Diff};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
@@ -74,6 +76,8 @@ pub struct JoinCfg<T> {
     /// Time an activation may take.
     pub budget: Duration,
     pub cancel: Rc<Cell<bool>>,
+    /// Closed while no rows are to be made.
+    pub gate: Option<Arc<Gate>>,
 }
 
 enum Step<C> {
@@ -283,12 +287,20 @@ impl<T: Time> Side<T> {
         a
     }
     /// Works until the budget is spent.
-    fn work<C: Container>(&mut self, budget: Duration, output: &mut OutputBuilderSession<'_, T, NoopBuilder<C>>, emit: &mut impl FnMut(Matches<'_, T>) -> C) {
-        let mut budget = Budget::new(budget);
+    fn work<C: Container>(
+        &mut self,
+        mut budget: Budget,
+        by_container: bool,
+        output: &mut OutputBuilderSession<'_, T, NoopBuilder<C>>,
+        emit: &mut impl FnMut(Matches<'_, T>) -> C,
+    ) {
         while !budget.spent {
             let Some((caps, unit)) = self.todo.front_mut() else { break };
             match unit.step(&mut budget, emit) {
-                Step::Out(mut container) => output.session_with_builder(&*caps).give_container(&mut container),
+                Step::Out(mut container) => {
+                    output.session_with_builder(&*caps).give_container(&mut container);
+                    budget.spent |= by_container;
+                }
                 Step::Yield => {}
                 Step::Done => {
                     self.todo.pop_front();
@@ -314,6 +326,7 @@ where
     let (mut t0, mut t1) = (left.trace, right.trace);
     let scope = left.stream.scope();
     left.stream.binary_frontier(right.stream, Pipeline, Pipeline, name, move |capability, info| {
+        let throttle = Throttle::new(cfg.gate.clone(), scope.worker(), &info.address);
         let activator = scope.activator_for(info.address);
         let (mut upper0, mut upper1) = (Antichain::new(), Antichain::new());
         t0.read_upper(&mut upper0);
@@ -376,10 +389,13 @@ where
             if let Some(t) = t1.as_mut() {
                 t.advance_upper(&mut s1.acknowledged);
             }
-            s0.work(cfg.budget / 2, output, &mut emit);
-            s1.work(cfg.budget / 2, output, &mut emit);
-            if !s0.todo.is_empty() || !s1.todo.is_empty() {
-                activator.activate();
+            if (!s0.todo.is_empty() || !s1.todo.is_empty()) && !throttle.holds() {
+                for s in [&mut s0, &mut s1] {
+                    s.work(Budget::new(cfg.budget / 2), throttle.by_container(), output, &mut emit);
+                }
+                if !s0.todo.is_empty() || !s1.todo.is_empty() {
+                    activator.activate();
+                }
             }
             if f1.is_empty() && s1.queue.is_empty() {
                 t0 = None;

@@ -4,6 +4,7 @@ use super::collection::{map, map_fallible, Updates};
 use super::{Env, RenderTime};
 use crate::arrange::{exchange, Arr, AsOf, Block, Budget, Layout, RowB, Upd};
 use crate::errors;
+use crate::flow::Throttle;
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::Span;
 use repr::{Batch, Col, Diff, SqlError};
@@ -93,7 +94,9 @@ fn spans<'s, T: RenderTime>(
 ) -> (Updates<'s, T>, Updates<'s, T>) {
     let scope = stream.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let activator = scope.activator_for(builder.operator_info().address);
+    let address = builder.operator_info().address;
+    let throttle = Throttle::new(env.gate.clone(), scope.worker(), &address);
+    let activator = scope.activator_for(address);
     let mut input = builder.new_input(stream, Pipeline);
     let (oks, oks_stream) = builder.new_output();
     let (errs, errs_stream) = builder.new_output();
@@ -116,6 +119,9 @@ fn spans<'s, T: RenderTime>(
             let mut budget = Budget::new(STEP);
             let mut failed = Vec::new();
             while !budget.spent {
+                if !queue.is_empty() && throttle.holds() {
+                    return;
+                }
                 let Some((ok_cap, err_cap, batch, (c, k, u))) = queue.front_mut() else { break };
                 let (mut keys, mut vals): (Vec<&[u8]>, Vec<&[u8]>) = Default::default();
                 let (mut times, mut diffs) = (Col::default(), Col::default());
@@ -141,6 +147,7 @@ fn spans<'s, T: RenderTime>(
                     let mut upd = decode(&keys, &vals, times, diffs, &mut failed);
                     if !upd.is_empty() {
                         oks.session_with_builder(&*ok_cap).give_container(&mut upd);
+                        budget.spent |= throttle.by_container();
                     }
                     if !failed.is_empty() {
                         errs.session_with_builder(&*err_cap).give_container(&mut errors::to_updates(std::mem::take(&mut failed)));

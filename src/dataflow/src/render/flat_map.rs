@@ -1,13 +1,28 @@
 //! Set-returning functions: each row with each row that the function returns for it.
+//!
+//! A call is one step; its rows wait here as columns and go out a container at a time, within the step's time and while the
+//! reader of a one-off result keeps up.
 
-use super::collection::{map_fallible, Collection};
+use super::arranged::STEP;
+use super::collection::Collection;
 use super::{Env, RenderTime};
-use crate::arrange::Upd;
+use crate::arrange::{Budget, Upd};
+use crate::errors::to_updates;
 use crate::eval::eval_columns;
-use expr::TableFunc;
+use crate::flow::Throttle;
+use arrow_array::ArrayRef;
+use expr::{EvalCtx, TableFunc};
 use repr::error::state;
 use repr::{column, Batch, Col, ColType, ColumnBuilder, SqlError, Value};
+use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::CapabilitySet;
+use timely::progress::operate::FrontierInterest;
 
 /// Rows in an output container.
 const OUT_ROWS: usize = 8192;
@@ -18,68 +33,151 @@ fn too_many(name: &str) -> SqlError {
     SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("{name} would return more than {CALL_ROWS_MAX} rows")).with_hint("narrow its arguments")
 }
 
-pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, types: Vec<ColType>, func: TableFunc, env: &Rc<Env>) -> Collection<'s, T> {
-    let ctx = env.ctx.clone();
-    let arg_types: Vec<ColType> = func.args.iter().map(|a| a.typ(&types)).collect();
-    let mut out_types = func.columns.clone();
-    if func.with_ordinality {
-        out_types.push(repr::SqlType::Int8.not_null());
-    }
-    let (oks, errs) = map_fallible(input.oks, "FlatMap", move |upd: Upd<T>, out| {
-        let (args, failed) = eval_columns(&func.args, &upd.batch, &types, &ctx);
-        let mut bad = failed.iter().map(|e| e.0).peekable();
-        let mut made = Made { rows: Vec::new(), builders: builders(&out_types) };
-        for i in 0..upd.len() {
-            if bad.next_if_eq(&(i as u32)).is_some() {
-                continue;
-            }
-            let values: Vec<Value> = args.iter().zip(&arg_types).map(|(c, t)| column::get(c, &t.ty, i)).collect();
-            if func.func.strict && values.iter().any(Value::is_null) {
-                continue;
-            }
-            // The rows of a call that fails half way are taken back: an error is all that it gives.
-            // Many rows become columns as they come.
-            let (mut full, mut rows, mut count): (Vec<Upd<T>>, Vec<Vec<Value>>, usize) = (Vec::new(), Vec::new(), 0);
-            let result = (func.func.rows)(&values, &arg_types, &func.columns, &ctx, &mut |mut row| {
-                count += 1;
-                if count > CALL_ROWS_MAX {
-                    return false;
-                }
-                if func.with_ordinality {
-                    row.push(Value::Int8(count as i64));
-                }
-                rows.push(row);
-                if rows.len() >= OUT_ROWS {
-                    let mut chunk = Made { rows: Vec::new(), builders: builders(&out_types) };
-                    rows.drain(..).for_each(|r| chunk.push(i, &r));
-                    full.push(chunk.finish(&upd));
-                }
-                true
-            });
-            let result = if count > CALL_ROWS_MAX { Err(too_many(func.func.name)) } else { result };
-            if let Err(e) = result {
-                out.errs.push((e, upd.times.get(i).clone(), *upd.diffs.get(i)));
-                continue;
-            }
-            out.oks.append(&mut full);
-            for row in rows {
-                made.push(i, &row);
-                if made.rows.len() >= OUT_ROWS {
-                    let full = std::mem::replace(&mut made, Made { rows: Vec::new(), builders: builders(&out_types) });
-                    out.oks.push(full.finish(&upd));
-                }
-            }
-        }
-        if !made.rows.is_empty() {
-            out.oks.push(made.finish(&upd));
-        }
-        out.errs.extend(failed.into_iter().map(|(i, e)| (e, upd.times.get(i as usize).clone(), *upd.diffs.get(i as usize))));
-    });
-    Collection::new(oks, input.errs).with_errs(errs)
+/// An input container, and how far it is.
+struct Work<T: RenderTime> {
+    caps: (CapabilitySet<T>, CapabilitySet<T>),
+    upd: Upd<T>,
+    args: Vec<ArrayRef>,
+    /// Rows whose arguments failed, in order.
+    failed: VecDeque<(u32, SqlError)>,
+    next: usize,
+    made: Made,
 }
 
-fn builders(types: &[ColType]) -> Vec<ColumnBuilder> {
-    types.iter().map(|t| ColumnBuilder::new(&t.ty, 0)).collect()
+pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, types: Vec<ColType>, func: TableFunc, env: &Rc<Env>) -> Collection<'s, T> {
+    let scope = input.oks.scope();
+    let mut builder = OperatorBuilder::new("FlatMap".to_owned(), scope);
+    let address = builder.operator_info().address;
+    let throttle = Throttle::new(env.gate.clone(), scope.worker(), &address);
+    let activator = scope.activator_for(address);
+    let mut rows_in = builder.new_input(input.oks, Pipeline);
+    builder.set_notify_for(0, FrontierInterest::Never);
+    let (oks, oks_stream) = builder.new_output();
+    let (errs, errs_stream) = builder.new_output();
+    let (mut oks, mut errs) = (OutputBuilder::<T, NoopBuilder<Upd<T>>>::from(oks), OutputBuilder::<T, NoopBuilder<Upd<T>>>::from(errs));
+    let env = env.clone();
+    builder.build(move |_| {
+        let calls = Calls::new(func, types, env.ctx.clone());
+        let mut queue: VecDeque<Work<T>> = VecDeque::new();
+        // Containers of the first in the queue that are to be sent before it goes on.
+        let mut ready: VecDeque<Upd<T>> = VecDeque::new();
+        move |_| {
+            rows_in.for_each(|cap, data| {
+                let caps = (cap.retain_stamp(0), cap.retain_stamp(1));
+                queue.push_back(calls.begin(caps, std::mem::take(data)));
+            });
+            if env.stopped.get() {
+                queue.clear();
+                ready.clear();
+                return;
+            }
+            let (mut oks, mut errs) = (oks.activate(), errs.activate());
+            let mut budget = Budget::new(STEP);
+            while let Some(work) = queue.front_mut() {
+                if throttle.holds() {
+                    return;
+                }
+                if budget.spent {
+                    activator.activate();
+                    return;
+                }
+                if let Some(mut upd) = ready.pop_front() {
+                    budget.charge(upd.len().max(1024));
+                    oks.session_with_builder(&work.caps.0).give_container(&mut upd);
+                    budget.spent |= throttle.by_container();
+                } else if work.next < work.upd.len() {
+                    budget.charge(1);
+                    let i = work.next;
+                    work.next += 1;
+                    if let Err(e) = calls.call(work, i, &mut ready) {
+                        let failed = vec![(e, work.upd.times.get(i).clone(), *work.upd.diffs.get(i))];
+                        errs.session_with_builder(&work.caps.1).give_container(&mut to_updates(failed));
+                    }
+                } else {
+                    let last = std::mem::replace(&mut work.made, calls.nothing());
+                    if !last.rows.is_empty() {
+                        oks.session_with_builder(&work.caps.0).give_container(&mut last.finish(&work.upd));
+                    }
+                    queue.pop_front();
+                }
+            }
+        }
+    });
+    Collection::new(oks_stream, input.errs).with_errs(errs_stream)
+}
+
+/// The function with what its calls need.
+struct Calls {
+    func: TableFunc,
+    types: Vec<ColType>,
+    arg_types: Vec<ColType>,
+    out_types: Vec<ColType>,
+    ctx: Arc<EvalCtx>,
+}
+
+impl Calls {
+    fn new(func: TableFunc, types: Vec<ColType>, ctx: Arc<EvalCtx>) -> Calls {
+        let arg_types: Vec<ColType> = func.args.iter().map(|a| a.typ(&types)).collect();
+        let mut out_types = func.columns.clone();
+        if func.with_ordinality {
+            out_types.push(repr::SqlType::Int8.not_null());
+        }
+        Calls { func, types, arg_types, out_types, ctx }
+    }
+
+    fn nothing(&self) -> Made {
+        Made { rows: Vec::new(), builders: self.out_types.iter().map(|t| ColumnBuilder::new(&t.ty, 0)).collect() }
+    }
+
+    fn begin<T: RenderTime>(&self, caps: (CapabilitySet<T>, CapabilitySet<T>), upd: Upd<T>) -> Work<T> {
+        let (args, failed) = eval_columns(&self.func.args, &upd.batch, &self.types, &self.ctx);
+        Work { caps, upd, args, failed: failed.into(), next: 0, made: self.nothing() }
+    }
+
+    /// Calls the function for row `i`. Full containers go to `ready`, the rest stays in `work.made`. The rows of a call that fails
+    /// half way are taken back: an error is all that it gives.
+    fn call<T: RenderTime>(&self, work: &mut Work<T>, i: usize, ready: &mut VecDeque<Upd<T>>) -> Result<(), SqlError> {
+        if work.failed.front().is_some_and(|f| f.0 as usize == i) {
+            return work.failed.pop_front().map_or(Ok(()), |f| Err(f.1));
+        }
+        let func = &self.func;
+        let values: Vec<Value> = work.args.iter().zip(&self.arg_types).map(|(c, t)| column::get(c, &t.ty, i)).collect();
+        if func.func.strict && values.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        // Many rows become columns as they come.
+        let (mut full, mut rows, mut count): (Vec<Upd<T>>, Vec<Vec<Value>>, usize) = (Vec::new(), Vec::new(), 0);
+        let upd = &work.upd;
+        let result = (func.func.rows)(&values, &self.arg_types, &func.columns, &self.ctx, &mut |mut row| {
+            count += 1;
+            if count > CALL_ROWS_MAX {
+                return false;
+            }
+            if func.with_ordinality {
+                row.push(Value::Int8(count as i64));
+            }
+            rows.push(row);
+            if rows.len() >= OUT_ROWS {
+                let mut chunk = self.nothing();
+                rows.drain(..).for_each(|r| chunk.push(i, &r));
+                full.push(chunk.finish(upd));
+            }
+            true
+        });
+        if count > CALL_ROWS_MAX {
+            return Err(too_many(func.func.name));
+        }
+        result?;
+        ready.extend(full);
+        for row in rows {
+            work.made.push(i, &row);
+            if work.made.rows.len() >= OUT_ROWS {
+                let made = std::mem::replace(&mut work.made, self.nothing());
+                ready.push_back(made.finish(&work.upd));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Output rows in the making: the input row of each, and the new columns.

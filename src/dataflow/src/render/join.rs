@@ -115,7 +115,8 @@ fn binary<'s, T: RenderTime>(
         cols.extend(right_layout.decode(&m.keys, &m.right, |c| want[split + c]).cols);
         Upd { batch: Batch { len, cols }, times: m.times, diffs: m.diffs }
     };
-    let cfg = || JoinCfg { resume: None, start: T::at(cx.env.as_of), ordered: T::TOTAL, budget: STEP, cancel: cx.env.stopped.clone() };
+    let cfg =
+        || JoinCfg { resume: None, start: T::at(cx.env.as_of), ordered: T::TOTAL, budget: STEP, cancel: cx.env.stopped.clone(), gate: cx.env.gate.clone() };
     let name = format!("Join {stage}");
     match (left, right) {
         (Traced::Local(l), Traced::Local(r)) => join(l, r, &name, cfg(), emit),

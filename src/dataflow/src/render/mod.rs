@@ -30,6 +30,7 @@ use crate::arrange::{
     self, Agent, Arr, ArrangeCtl, Block, DiffTactic, GroupLogic, Layout, Ordered, OrderedLogic, Outputs, RowBatcher, RowSpine, Time, WireTime,
 };
 use crate::errors::error_types;
+use crate::flow::Gate;
 use crate::mfp_eval::MfpEval;
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::reduce::reduce_with_tactic;
@@ -54,6 +55,8 @@ pub struct Env {
     /// Set when the dataflow is dropped: everything lets go of its data and capabilities.
     pub stopped: Rc<Cell<bool>>,
     pub worker: usize,
+    /// Of a one-off result: closed while its reader is behind.
+    pub gate: Option<Arc<Gate>>,
 }
 
 /// A time that operators are rendered for.
@@ -345,6 +348,26 @@ pub fn is_temporal(kind: &LirKind) -> bool {
         LirKind::Mfp { mfp, .. } => mfp.is_temporal(),
         LirKind::Join { stages, .. } => stages.iter().any(|s| s.mfp.is_temporal()),
         _ => false,
+    }
+}
+
+/// Whether all diffs of the node's output at the least time are positive as they come, without being summed up. `sums`: of the ids
+/// that it reads, those of which that is known.
+pub fn comes_summed(l: &Lir, sums: &mut BTreeSet<Id>) -> bool {
+    match &l.kind {
+        LirKind::Constant { rows } => rows.iter().flatten().all(|r| r.1 > 0),
+        LirKind::Get { id } => sums.contains(id),
+        LirKind::Let { id, value, body } => {
+            if comes_summed(value, sums) {
+                sums.insert(Id::Local(*id));
+            }
+            comes_summed(body, sums)
+        }
+        LirKind::Mfp { input, .. } | LirKind::FlatMap { input, .. } => comes_summed(input, sums),
+        LirKind::Join { inputs, .. } | LirKind::Union { inputs } => inputs.iter().all(|i| comes_summed(i, sums)),
+        // What a reduce puts out at a time is the difference to earlier times, of which there are none.
+        LirKind::Reduce { .. } | LirKind::TopK { .. } | LirKind::Window { .. } | LirKind::Threshold { .. } => true,
+        LirKind::Negate { .. } | LirKind::LetRec { .. } => false,
     }
 }
 

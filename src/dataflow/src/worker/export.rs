@@ -51,10 +51,11 @@ fn upper(frontiers: Frontiers<'_>) -> Option<Timestamp> {
     frontiers.iter().filter_map(|f| f.frontier().first().copied()).min()
 }
 
-/// The collection's content at `as_of`, once. `done` is set when this worker's part is over.
-pub fn peek_once(c: Collection<'_, Timestamp>, types: &[ColType], id: GlobalId, hub: Arc<Hub>, env: &Rc<Env>, done: Rc<Cell<bool>>) {
-    hub.open_peek(id, None);
-    let c = Collection::new(consolidated(c.oks, Rc::new(Layout::whole(types.to_vec())), env), consolidated(c.errs, error_layout(), env));
+/// The collection's content at `as_of`, once. `done` is set when this worker's part is over. `summed`: all its diffs are positive, so
+/// rows are sent as they come.
+pub fn peek_once(c: Collection<'_, Timestamp>, types: &[ColType], id: GlobalId, hub: Arc<Hub>, env: &Rc<Env>, summed: bool, done: Rc<Cell<bool>>) {
+    let oks = if summed { c.oks } else { consolidated(c.oks, Rc::new(Layout::whole(types.to_vec())), env) };
+    let c = Collection::new(oks, consolidated(c.errs, error_layout(), env));
     let error: Rc<RefCell<Option<SqlError>>> = Default::default();
     let (worst, errs_worst, out) = (error.clone(), error.clone(), hub.clone());
     let note = |slot: &RefCell<Option<SqlError>>, e: SqlError| {

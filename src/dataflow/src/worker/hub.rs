@@ -6,6 +6,7 @@
 //!   frontiers   the minimum over the workers; sizes are sums
 //! ```
 
+use crate::flow::Gate;
 use crate::protocol::{Response, RowUpdate};
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
@@ -35,6 +36,7 @@ struct Peek {
     done: usize,
     error: Option<SqlError>,
     cancel: Cancel,
+    gate: Arc<Gate>,
     /// Rows still wanted.
     left: Option<u64>,
 }
@@ -72,16 +74,20 @@ impl Hub {
         let _ = self.out.send(r);
     }
 
-    /// The cancel flag of a peek; the first worker to ask announces it.
-    pub fn open_peek(&self, id: GlobalId, limit: Option<u64>) -> Cancel {
+    /// The cancel flag and the gate of a peek; the first worker to ask announces it.
+    pub fn open_peek(&self, id: GlobalId, limit: Option<u64>) -> (Cancel, Arc<Gate>) {
         let mut state = self.state.lock();
         let peek = state.peeks.entry(id).or_insert_with(|| Peek { left: limit, ..Peek::default() });
-        peek.cancel.clone()
+        (peek.cancel.clone(), peek.gate.clone())
     }
 
     pub fn cancel_peek(&self, id: GlobalId) {
-        if let Some(p) = self.state.lock().peeks.get(&id) {
+        let gate = self.state.lock().peeks.get(&id).map(|p| {
             p.cancel.store(true, Ordering::Relaxed);
+            p.gate.clone()
+        });
+        if let Some(gate) = gate {
+            gate.free();
         }
     }
 
@@ -103,8 +109,10 @@ impl Hub {
             }
         }
         let more = peek.left != Some(0);
+        let credit = peek.gate.charge(rows.rows.bytes());
+        drop(state);
         if !rows.is_empty() {
-            self.send(Response::PeekRows { id, rows });
+            self.send(Response::PeekRows { id, rows, credit });
         }
         more
     }

@@ -4,6 +4,7 @@
 //! ends at `until`.
 
 use crate::arrange::{Budget, Upd};
+use crate::flow::Throttle;
 use crate::render::{Env, Updates, STEP};
 use repr::{Col, Deltas, SqlError, Timestamp};
 use std::cell::RefCell;
@@ -63,6 +64,7 @@ pub fn render<'s>(
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
     let address = builder.operator_info().address;
     let activator = scope.activator_for(address.clone());
+    let throttle = Throttle::new(env.gate.clone(), scope.worker(), &address);
     let again = scope.activator_for(address);
     let (oks, oks_stream) = builder.new_output();
     let (errs, errs_stream) = builder.new_output();
@@ -95,6 +97,7 @@ pub fn render<'s>(
                         budget.charge(deltas.len().max(1024));
                         let n = deltas.len();
                         oks.session_with_builder(&*c).give_container(&mut Upd { batch: deltas.rows, times: Col::same(as_of, n), diffs: deltas.diffs });
+                        budget.spent |= throttle.by_container();
                     }
                     Some(Err(e)) => {
                         if let Some(ec) = &err_cap {
@@ -103,6 +106,9 @@ pub fn render<'s>(
                         snapshot = None;
                     }
                     None => snapshot = None,
+                }
+                if snapshot.is_some() && throttle.holds() {
+                    return;
                 }
                 if budget.spent && snapshot.is_some() {
                     again.activate();

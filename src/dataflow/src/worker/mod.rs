@@ -20,6 +20,7 @@ pub use hub::Hub;
 pub use peek::Readers;
 
 use crate::arrange::{import, Agent, Layout};
+use crate::flow::Gate;
 use crate::protocol::{Command, PeekRequest, SnapshotReader};
 use crate::render::{self, Collection, Context, Env, Traced};
 use crossbeam_channel::{Receiver, TryRecvError};
@@ -32,7 +33,7 @@ use plan::{DataflowDesc, Export, Import, Lir};
 use repr::error::state;
 use repr::{ColType, Deltas, Diff, GlobalId, SqlError, Timestamp};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -59,6 +60,8 @@ struct Dataflow {
     temporal: bool,
     /// The inputs know the shards to be complete below this time.
     told: Timestamp,
+    /// Of a one-off result.
+    gate: Option<Arc<Gate>>,
 }
 
 /// An exported arrangement.
@@ -75,6 +78,7 @@ struct Index {
 struct Waiting {
     request: Arc<PeekRequest>,
     cancel: Cancel,
+    gate: Arc<Gate>,
 }
 
 /// What a worker keeps.
@@ -168,7 +172,10 @@ impl State<'_> {
         let one_off = !desc.exports.is_empty() && desc.exports.iter().all(|e| matches!(e, Export::PeekOnce { .. }));
         let up_to = desc.exports.iter().filter_map(|e| if let Export::Subscribe { up_to, .. } = e { *up_to } else { None });
         let until = up_to.chain(desc.until).chain(one_off.then_some(desc.as_of + 1)).min();
-        let env = Rc::new(Env { ctx: desc.ctx.clone(), as_of: desc.as_of, until, stopped: stopped.clone(), worker: self.index });
+        let gate = desc.exports.iter().find_map(|e| if let Export::PeekOnce { id, .. } = e { Some(self.hub.open_peek(*id, None).1) } else { None });
+        let env = Rc::new(Env { ctx: desc.ctx.clone(), as_of: desc.as_of, until, stopped: stopped.clone(), worker: self.index, gate: gate.clone() });
+        // What comes with positive diffs only.
+        let mut summed: BTreeSet<Id> = shards.iter().filter(|s| one_off && s.1.inserts_only()).map(|s| Id::Global(s.0)).collect();
         let mut made = Dataflow {
             inputs: vec![],
             imports: vec![],
@@ -180,6 +187,7 @@ impl State<'_> {
             dropped: false,
             temporal: desc.builds.iter().any(|b| is_temporal(&b.1)),
             told: 0,
+            gate,
         };
         let (hub, indexes, peers) = (&self.hub, &mut self.indexes, self.peers);
         let mut exported: Vec<(GlobalId, Index)> = Vec::new();
@@ -201,6 +209,9 @@ impl State<'_> {
             }
             for (id, lir) in &desc.builds {
                 let mut collection = cx.render(lir);
+                if one_off && render::comes_summed(lir, &mut summed) {
+                    summed.insert(Id::Global(*id));
+                }
                 if desc.quarantine.contains(id) {
                     collection.errs = cx.nothing();
                 }
@@ -224,7 +235,7 @@ impl State<'_> {
                     Export::PeekOnce { id, .. } => {
                         let done: Rc<Cell<bool>> = Default::default();
                         made.peeks.push((*id, done.clone()));
-                        export::peek_once(collection, &types, *id, hub.clone(), &env, done);
+                        export::peek_once(collection, &types, *id, hub.clone(), &env, summed.contains(&Id::Global(*on)), done);
                     }
                 }
             }
@@ -272,6 +283,8 @@ impl State<'_> {
                 self.owners.retain(|_, owner| *owner != id);
                 d.inputs.iter().for_each(|i| i.1.wake());
                 d.wake.iter().for_each(|a| a.activate());
+                // Who waits for the reader sees that it is stopped.
+                d.gate.iter().for_each(|g| g.free());
                 for (peek, done) in &d.peeks {
                     if !done.replace(true) {
                         self.hub.peek_done(*peek, Err(cancelled()));
@@ -282,11 +295,11 @@ impl State<'_> {
     }
 
     fn peek(&mut self, request: Arc<PeekRequest>) {
-        let cancel = self.hub.open_peek(request.id, request.limit);
+        let (cancel, gate) = self.hub.open_peek(request.id, request.limit);
         if let Some(owner) = self.owners.get(&request.index).copied() {
             self.catch_up(owner);
         }
-        self.waiting.push(Waiting { request, cancel });
+        self.waiting.push(Waiting { request, cancel, gate });
     }
 
     fn cancel(&mut self, id: GlobalId) {
@@ -343,6 +356,7 @@ impl State<'_> {
                 worker,
                 peers,
                 cancel: w.cancel.clone(),
+                gate: w.gate.clone(),
             });
             false
         });

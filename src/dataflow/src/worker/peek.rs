@@ -1,11 +1,13 @@
 //! Reading an arrangement at a time, beside the workers.
 //!
 //! A worker hands over (spans, at); a reader consolidates at `at`, applies the Mfp and sends rows. The batch handles keep
-//! the chunks alive, so no read hold is needed from then on.
+//! the chunks alive, so no read hold is needed from then on. A scan whose reader is behind is put aside with its position and
+//! goes on when the gate opens.
 
 use super::hub::{Cancel, Hub};
 use crate::arrange::{lane_of, route, At, Layout, RowB};
 use crate::errors;
+use crate::flow::Gate;
 use crate::mfp_eval::MfpEval;
 use crate::protocol::PeekRequest;
 use crossbeam_channel::{unbounded, Sender};
@@ -29,28 +31,44 @@ pub struct Job {
     pub worker: usize,
     pub peers: usize,
     pub cancel: Cancel,
+    pub gate: Arc<Gate>,
+}
+
+/// A job with its position.
+struct Task {
+    job: Job,
+    /// `None`: not begun.
+    scans: Option<Scans>,
+    /// Rows sent so far.
+    sent: u64,
+    /// Where it goes on.
+    queue: Sender<Task>,
 }
 
 /// Threads that answer peeks.
 #[derive(Clone)]
 pub struct Readers {
-    jobs: Sender<Job>,
+    tasks: Sender<Task>,
 }
 
 impl Readers {
     /// The threads end when the last handle is dropped.
     pub fn start(threads: usize, hub: Arc<Hub>) -> Readers {
-        let (jobs, queue) = unbounded::<Job>();
+        let (tasks, queue) = unbounded::<Task>();
         for i in 0..threads {
             let (queue, hub) = (queue.clone(), hub.clone());
             let run = move || {
-                while let Ok(job) = queue.recv() {
-                    let id = job.request.id;
-                    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&job, &hub)));
-                    let result = result.unwrap_or_else(|_| Err(SqlError::internal("a reader failed")));
-                    // Batches first, so that nothing of the arrangement is held once the answer is out.
-                    drop(job);
-                    hub.peek_done(id, result);
+                while let Ok(mut task) = queue.recv() {
+                    let id = task.job.request.id;
+                    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| go_on(&mut task, &hub)));
+                    match result.unwrap_or_else(|_| Err(SqlError::internal("a reader failed"))) {
+                        Ok(false) => put_aside(task),
+                        result => {
+                            // Batches first, so that nothing of the arrangement is held once the answer is out.
+                            drop(task);
+                            hub.peek_done(id, result.map(|_| ()));
+                        }
+                    }
                 }
             };
             // Without a thread peeks wait for the others; without any the process cannot work at all.
@@ -58,21 +76,57 @@ impl Readers {
                 tracing::error!("cannot start a reader: {e}");
             }
         }
-        Readers { jobs }
+        Readers { tasks }
     }
     pub fn give(&self, job: Job) {
         // Readers outlive the workers: the queue's receiver is never dropped before.
-        let _ = self.jobs.send(job);
+        let _ = self.tasks.send(Task { job, scans: None, sent: 0, queue: self.tasks.clone() });
     }
+}
+
+/// The task is taken up again when its reader has caught up.
+fn put_aside(task: Task) {
+    let (gate, queue) = (task.job.gate.clone(), task.queue.clone());
+    gate.when_open(move || drop(queue.send(task)));
 }
 
 fn cancelled() -> SqlError {
     SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
 }
 
-fn answer(job: &Job, hub: &Hub) -> Result<(), SqlError> {
+/// Sends rows until all are sent or the reader is behind; false in the latter case.
+fn go_on(task: &mut Task, hub: &Hub) -> Result<bool, SqlError> {
+    let Task { job, scans, sent, .. } = task;
+    let scans = match scans {
+        Some(s) => s,
+        None => match least_error(job) {
+            Some(e) => return Err(e),
+            None => scans.insert(Scans::new(job)),
+        },
+    };
+    let mut part = Part::new(job, hub, *sent);
+    let mut all = false;
+    while !part.stops() {
+        let Some(merge) = scans.merge(job) else {
+            part.flush();
+            all = true;
+            break;
+        };
+        if merge.run(&job.oks, job.request.at, &mut |key, val, n| part.add(key, val, n)) {
+            scans.next();
+        }
+    }
+    *sent = part.sent;
+    match part.failed {
+        Some(e) => Err(e),
+        None => Ok(all || part.done),
+    }
+}
+
+/// The least error that stands at the time of the read.
+fn least_error(job: &Job) -> Option<SqlError> {
     let mut least: Option<SqlError> = None;
-    scan(&job.errs, job.request.at, &mut |key, _, n| {
+    Merge::all(&job.errs).run(&job.errs, job.request.at, &mut |key, _, n| {
         if n > 0 {
             // Of an error's columns none is equal without being identical: the key gives them all back.
             let e = errors::from_bytes(key);
@@ -82,62 +136,55 @@ fn answer(job: &Job, hub: &Hub) -> Result<(), SqlError> {
         }
         true
     });
-    if let Some(e) = least {
-        return Err(e);
-    }
-    let mut part = Part::new(job, hub);
-    match &job.request.keys {
-        Some(keys) => {
-            let unique: BTreeSet<Vec<u8>> = keys.iter().map(|k| job.layout.encode_key(k)).collect();
-            for key in unique {
-                let lane = lane_of(&key);
-                if route(lane, job.peers) == job.worker && !look_up(&job.oks, lane, &key, job.request.at, &mut |val, n| part.add(&key, val, n)) {
-                    break;
-                }
-            }
-        }
-        None => scan(&job.oks, job.request.at, &mut |key, val, n| part.add(key, val, n)),
-    }
-    part.flush();
-    match part.failed {
-        Some(e) => Err(e),
-        None => Ok(()),
-    }
+    least
 }
 
-/// The vals of one key at `at`, in order, with non-zero counts, until `f` says stop.
-fn look_up(batches: &Batches, lane: u64, key: &[u8], at: Timestamp, f: &mut impl FnMut(&[u8], Diff) -> bool) -> bool {
-    let mut found: Vec<(&[u8], Diff)> = Vec::new();
-    for b in batches {
-        let mut pos = At::default();
-        if pos.seek(b, lane, key) {
-            pos.each(b, |_, u, x| {
-                if b.time(x, u).is_some_and(|t| t <= at) {
-                    found.push((x.val(u), *x.diffs.get(u)));
-                }
-            });
-        }
+/// What is left to be read: everything, or the keys that are looked up and live here.
+struct Scans {
+    keys: Option<std::collections::btree_set::IntoIter<Vec<u8>>>,
+    merge: Option<Merge>,
+}
+
+impl Scans {
+    fn new(job: &Job) -> Scans {
+        let unique = |keys: &Vec<Vec<repr::Value>>| keys.iter().map(|k| job.layout.encode_key(k)).collect::<BTreeSet<_>>().into_iter();
+        let keys = job.request.keys.as_ref().map(unique);
+        let merge = keys.is_none().then(|| Merge::all(&job.oks));
+        Scans { keys, merge }
     }
-    differential_dataflow::consolidation::consolidate(&mut found);
-    found.into_iter().all(|(v, n)| f(v, n))
+    /// The merge in hand; `None`: everything is read.
+    fn merge(&mut self, job: &Job) -> Option<&mut Merge> {
+        while self.merge.is_none() {
+            let key = self.keys.as_mut()?.next()?;
+            let lane = lane_of(&key);
+            if route(lane, job.peers) == job.worker {
+                self.merge = Some(Merge::of(&job.oks, lane, key));
+            }
+        }
+        self.merge.as_mut()
+    }
+    fn next(&mut self) {
+        self.merge = None;
+        self.keys.get_or_insert_default();
+    }
 }
 
 /// A position in a batch while scanning.
-struct Head<'a> {
-    batch: &'a RowB<Timestamp, Diff>,
+struct Head {
+    batch: usize,
     chunk: usize,
     key: usize,
     update: usize,
 }
 
-impl<'a> Head<'a> {
-    fn get(&self) -> Option<(u64, &'a [u8], &'a [u8])> {
-        let x = self.batch.chunks.get(self.chunk)?.body();
+impl Head {
+    fn get<'a>(&self, batches: &'a Batches) -> Option<(u64, &'a [u8], &'a [u8])> {
+        let x = batches[self.batch].chunks.get(self.chunk)?.body();
         let (lane, key) = x.key(self.key);
         Some((lane, key, x.val(self.update)))
     }
-    fn step(&mut self) {
-        let Some(x) = self.batch.chunks.get(self.chunk) else { return };
+    fn step(&mut self, batches: &Batches) {
+        let Some(x) = batches[self.batch].chunks.get(self.chunk) else { return };
         self.update += 1;
         if self.update >= x.key_ends[self.key] as usize {
             self.key += 1;
@@ -147,29 +194,53 @@ impl<'a> Head<'a> {
         }
     }
     /// The diff of the update here, if it is visible at `at`.
-    fn diff(&self, at: Timestamp) -> Diff {
-        let x = self.batch.chunks[self.chunk].body();
-        match self.batch.time(x, self.update) {
+    fn diff(&self, batches: &Batches, at: Timestamp) -> Diff {
+        let batch = &batches[self.batch];
+        let x = batch.chunks[self.chunk].body();
+        match batch.time(x, self.update) {
             Some(t) if t <= at => *x.diffs.get(self.update),
             _ => 0,
         }
     }
 }
 
-/// All (key, val) with non-zero counts at `at`, in order, until `f` says stop.
-fn scan(batches: &Batches, at: Timestamp, f: &mut impl FnMut(&[u8], &[u8], Diff) -> bool) {
-    let mut heads: Vec<Head<'_>> = batches.iter().map(|batch| Head { batch, chunk: 0, key: 0, update: 0 }).collect();
-    loop {
-        let Some(least) = heads.iter().filter_map(Head::get).min() else { return };
-        let mut n: Diff = 0;
-        for h in &mut heads {
-            while h.get() == Some(least) {
-                n += h.diff(at);
-                h.step();
+/// Batches merged in order from where they stand: all keys, or one.
+struct Merge {
+    only: Option<(u64, Vec<u8>)>,
+    heads: Vec<Head>,
+}
+
+impl Merge {
+    fn all(batches: &Batches) -> Merge {
+        Merge { only: None, heads: (0..batches.len()).map(|batch| Head { batch, chunk: 0, key: 0, update: 0 }).collect() }
+    }
+    fn of(batches: &Batches, lane: u64, key: Vec<u8>) -> Merge {
+        let mut heads = Vec::new();
+        for (batch, b) in batches.iter().enumerate() {
+            let mut at = At::default();
+            if at.seek(b, lane, &key) {
+                heads.push(Head { batch, chunk: at.chunk, key: at.key, update: b.chunks[at.chunk].key_start(at.key) });
             }
         }
-        if n != 0 && !f(least.1, least.2, n) {
-            return;
+        Merge { only: Some((lane, key)), heads }
+    }
+    /// All (key, val) with non-zero counts at `at`, in order, until `f` says stop. True at the end.
+    fn run(&mut self, batches: &Batches, at: Timestamp, f: &mut impl FnMut(&[u8], &[u8], Diff) -> bool) -> bool {
+        loop {
+            let Some(least) = self.heads.iter().filter_map(|h| h.get(batches)).min() else { return true };
+            if self.only.as_ref().is_some_and(|(lane, key)| (*lane, key.as_slice()) != (least.0, least.1)) {
+                return true;
+            }
+            let mut n: Diff = 0;
+            for h in &mut self.heads {
+                while h.get(batches) == Some(least) {
+                    n += h.diff(batches, at);
+                    h.step(batches);
+                }
+            }
+            if n != 0 && !f(least.1, least.2, n) {
+                return false;
+            }
         }
     }
 }
@@ -186,17 +257,24 @@ struct Part<'a> {
     diffs: Vec<Diff>,
     sent: u64,
     failed: Option<SqlError>,
+    /// No more rows are wanted.
     done: bool,
+    /// The reader is behind.
+    paused: bool,
 }
 
 impl<'a> Part<'a> {
-    fn new(job: &'a Job, hub: &'a Hub) -> Self {
+    fn new(job: &'a Job, hub: &'a Hub, sent: u64) -> Self {
         let ctx = Arc::new(job.request.ctx.0.clone());
         let eval = MfpEval::new(job.request.mfp.clone(), &job.request.types, ctx);
-        Part { job, hub, eval, keys: vec![], key_ends: vec![], vals: vec![], val_ends: vec![], diffs: vec![], sent: 0, failed: None, done: false }
+        Part { job, hub, eval, keys: vec![], key_ends: vec![], vals: vec![], val_ends: vec![], diffs: vec![], sent, failed: None, done: false, paused: false }
     }
 
-    /// False when no more rows are wanted.
+    fn stops(&self) -> bool {
+        self.done || self.paused
+    }
+
+    /// False when no more rows are wanted now.
     fn add(&mut self, key: &[u8], val: &[u8], n: Diff) -> bool {
         if n < 0 {
             self.failed = Some(errors::negative_count("the object"));
@@ -212,7 +290,7 @@ impl<'a> Part<'a> {
         if self.diffs.len() >= PART_ROWS || enough {
             self.flush();
         }
-        !self.done
+        !self.stops()
     }
 
     fn flush(&mut self) {
@@ -249,6 +327,7 @@ impl<'a> Part<'a> {
             self.done |= !self.hub.peek_rows(self.job.request.id, Deltas { rows, diffs });
         }
         self.done |= self.job.request.limit.is_some_and(|l| self.sent >= l);
+        self.paused = self.job.gate.is_closed();
         self.keys.clear();
         self.key_ends.clear();
         self.vals.clear();

@@ -57,6 +57,9 @@ impl SnapshotReader for Content {
         let parts: Vec<_> = mine.chunks(3).map(|c| Ok(deltas(&types, c))).collect();
         Box::new(parts.into_iter())
     }
+    fn inserts_only(&self) -> bool {
+        self.rows.iter().all(|r| r.1 > 0)
+    }
 }
 
 pub fn deltas(types: &[ColType], rows: &[(Row, Diff)]) -> Deltas {
@@ -210,7 +213,7 @@ impl Db {
     pub fn pump(&mut self) {
         let r = self.responses.recv_timeout(Duration::from_secs(20)).expect("an answer within 20 s");
         match r {
-            Response::PeekRows { id, rows } => self.rows.entry(id).or_default().push((rows, vec![])),
+            Response::PeekRows { id, rows, .. } => self.rows.entry(id).or_default().push((rows, vec![])),
             Response::PeekDone { id, result } => {
                 self.done.insert(id, result);
             }
