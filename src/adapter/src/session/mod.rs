@@ -238,6 +238,8 @@ impl Session {
         if self.txn.is_failed() && !transaction::ends(parsed) {
             return Err(transaction::in_failed_block());
         }
+        let cut = parsed.notices.clone();
+        cut.into_iter().for_each(|n| self.notice("NOTICE", n));
         let described = sql::plan::describe(parsed, &self.names(), &params)?;
         let result = match self.known_result(parsed) {
             Some(desc) => Some(desc),

@@ -15,11 +15,21 @@ pub struct Parser<'a> {
     toks: Vec<Lexed>,
     at: usize,
     pub depth: usize,
+    /// The depth at which an expression of a select list stands: there a word such as `and` may be its label.
+    pub label_depth: usize,
+    notices: Vec<(usize, SqlError)>,
 }
 
 impl<'a> Parser<'a> {
     pub fn new(sql: &'a str) -> Result<Parser<'a>, SqlError> {
-        Ok(Parser { sql, toks: lex(sql)?, at: 0, depth: 0 })
+        let (toks, notices) = lex(sql)?;
+        Ok(Parser { sql, toks, at: 0, depth: 0, label_depth: usize::MAX, notices })
+    }
+
+    /// Notices about the text from byte `start` on.
+    pub fn notices_from(&self, start: usize) -> Vec<SqlError> {
+        let end = self.last_end();
+        self.notices.iter().filter(|n| (start..end).contains(&n.0)).map(|n| n.1.clone()).collect()
     }
 
     pub fn tok(&self) -> &Tok {
@@ -199,6 +209,10 @@ impl<'a> Parser<'a> {
             _ => false,
         }
     }
+    /// A name of a function parameter or type: no word that only names columns.
+    pub fn func_id(&mut self) -> Result<Ident, SqlError> {
+        self.ident_if(|w| !is_reserved(w) && !is_col_name(w))
+    }
     /// Any word: after a dot or AS.
     pub fn col_label(&mut self) -> Result<Ident, SqlError> {
         self.ident_if(|_| true)
@@ -252,17 +266,15 @@ impl<'a> Parser<'a> {
         Ok(if negative { -n } else { n })
     }
     pub fn if_not_exists(&mut self) -> Result<bool, SqlError> {
-        if self.eat_kw("if") {
+        // A table may be named `if`.
+        if self.is_kw("if") && !self.is_punct_at(1, "(") && !self.is_punct_at(1, ".") {
+            self.next();
             self.expect_kws(&["not", "exists"])?;
             return Ok(true);
         }
         Ok(false)
     }
     pub fn if_exists(&mut self) -> Result<bool, SqlError> {
-        if self.eat_kw("if") {
-            self.expect_kw("exists")?;
-            return Ok(true);
-        }
-        Ok(false)
+        Ok(self.eat_kws(&["if", "exists"]))
     }
 }

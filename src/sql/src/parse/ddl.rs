@@ -314,7 +314,7 @@ impl Parser<'_> {
                 self.references()?;
                 c.references = Some(pos);
             } else if self.eat_kw("collate") {
-                self.object_name_any()?;
+                self.object_name()?;
             } else if constraint.is_some() {
                 return Err(self.error());
             } else {

@@ -5,7 +5,7 @@
 //! ```
 
 use super::cursor::Parser;
-use super::keywords::{is_col_name, is_reserved, is_type_func_name};
+use super::keywords::{is_bare_label, is_col_name, is_reserved, is_type_func_name};
 use super::lex::Tok;
 use crate::ast::*;
 use repr::SqlError;
@@ -63,7 +63,7 @@ impl Parser<'_> {
     fn infix_loop(&mut self, mut left: Expr, min: u8) -> Result<Expr, SqlError> {
         let mut chain = 0;
         while let Some((infix, level)) = self.infix() {
-            if level < min {
+            if level < min || self.is_label() {
                 break;
             }
             // AND and OR are flat lists: they make no deep tree.
@@ -74,6 +74,19 @@ impl Parser<'_> {
             left = self.infix_rest(left, infix)?;
         }
         Ok(left)
+    }
+
+    /// Whether the word at the cursor is the label of a select list's expression although it could go on: `SELECT 1 and FROM t`.
+    fn is_label(&self) -> bool {
+        let ends = match self.tok_at(1) {
+            Tok::Eof | Tok::Punct(")" | "," | ";") => true,
+            Tok::Word(w) => matches!(
+                w.as_str(),
+                "from" | "where" | "group" | "having" | "order" | "limit" | "offset" | "fetch" | "for" | "union" | "except" | "intersect" | "window" | "into"
+            ),
+            _ => false,
+        };
+        self.depth == self.label_depth && ends && matches!(self.tok(), Tok::Word(w) if is_bare_label(w))
     }
 
     fn prefix(&mut self) -> Result<Expr, SqlError> {
@@ -231,7 +244,7 @@ impl Parser<'_> {
             }
             Infix::Collate => {
                 self.next();
-                let collation = self.object_name_any()?;
+                let collation = self.object_name()?.parts;
                 Ok(Expr::new(ExprKind::Collate { arg: left, collation }, pos))
             }
         }
@@ -341,17 +354,9 @@ impl Parser<'_> {
         }
     }
 
-    /// A dotted name whose first part may be any label (collations: `pg_catalog.default`).
-    pub fn object_name_any(&mut self) -> Result<Vec<String>, SqlError> {
-        let mut parts = vec![self.col_label()?.name];
-        while self.eat_punct(".") {
-            parts.push(self.col_label()?.name);
-        }
-        Ok(parts)
-    }
-
     fn primary(&mut self) -> Result<Expr, SqlError> {
         let pos = self.pos();
+        let parenthesised = self.is_punct("(");
         let e = match self.tok().clone() {
             Tok::Number(n) => {
                 self.next();
@@ -377,11 +382,13 @@ impl Parser<'_> {
             Tok::Quoted(_) => self.name_primary()?,
             _ => return Err(self.error()),
         };
-        self.postfix(e)
+        // Calls, constructors and constants take subscripts and fields only in parentheses.
+        let indirect = parenthesised || matches!(&*e.kind, ExprKind::Column(_) | ExprKind::Param(_));
+        self.postfix(e, indirect)
     }
 
     /// Subscripts, field selection and `::`, which bind tightest.
-    fn postfix(&mut self, mut e: Expr) -> Result<Expr, SqlError> {
+    fn postfix(&mut self, mut e: Expr, mut indirect: bool) -> Result<Expr, SqlError> {
         let mut chain = 0;
         loop {
             chain += 1;
@@ -390,9 +397,10 @@ impl Parser<'_> {
             if self.eat_punct("::") {
                 let ty = self.type_name()?;
                 e = Expr::new(ExprKind::Cast { arg: e, ty }, pos);
+                indirect = false;
                 continue;
             }
-            let path = self.indirection()?;
+            let path = if indirect { self.indirection()? } else { Vec::new() };
             if path.is_empty() {
                 return Ok(e);
             }
@@ -450,7 +458,7 @@ impl Parser<'_> {
                     return Ok(Expr::new(ExprKind::Subquery(Box::new(q)), pos));
                 }
                 kind => {
-                    let left = self.postfix(Expr::new(kind, inner.pos))?;
+                    let left = self.postfix(Expr::new(kind, inner.pos), true)?;
                     self.infix_loop(left, 0)?
                 }
             }
@@ -491,16 +499,23 @@ impl Parser<'_> {
         if !quoted && is_col_name(&word) && super::types::is_type_keyword(&word) {
             let mark = self.mark();
             let written = self.is_punct_at(1, "(") || self.is_punct_at(2, "(");
-            if let Ok(mut ty) = self.simple_type() {
-                if matches!(self.tok(), Tok::String(_)) {
+            match self.simple_type() {
+                Ok(mut ty) if matches!(self.tok(), Tok::String(_)) => {
                     // A literal of type char has the length it has.
                     if !written && ty.names.last().is_some_and(|n| n == "bpchar") {
                         ty.modifiers.clear();
                     }
                     return self.typed_literal(ty, pos);
                 }
+                // float(0)
+                Err(e) if e.code != repr::error::state::SYNTAX_ERROR => return Err(e),
+                _ => {}
             }
             self.reset(mark);
+        }
+        if !quoted && word == "double" && self.is_kw_at(1, "precision") && matches!(self.tok_at(2), Tok::String(_)) {
+            let ty = self.simple_type()?;
+            return self.typed_literal(ty, pos);
         }
         let func_only = !quoted && is_type_func_name(&word);
         self.next();

@@ -1,6 +1,7 @@
 //! Primaries that begin with a keyword, and function calls.
 
 use super::cursor::Parser;
+use super::keywords::{is_col_name, is_keyword};
 use super::lex::Tok;
 use crate::ast::*;
 use repr::SqlError;
@@ -8,6 +9,10 @@ use repr::SqlError;
 impl Parser<'_> {
     /// A primary that keyword `w` begins; `None` if it is an ordinary name here.
     pub fn keyword_primary(&mut self, w: &str, pos: Pos) -> Result<Option<Expr>, SqlError> {
+        // Words with a form of their own are ordinary names where no parenthesis follows.
+        if is_col_name(w) && !matches!(w, "interval") && !self.is_punct_at(1, "(") {
+            return Ok(None);
+        }
         let kind = match w {
             "null" => self.taking(ExprKind::Null),
             "true" => self.taking(ExprKind::Bool(true)),
@@ -21,7 +26,7 @@ impl Parser<'_> {
                     Ok(ExprKind::Cast { arg, ty: p.type_name()? })
                 })?
             }
-            "exists" if self.is_punct_at(1, "(") => {
+            "exists" => {
                 self.next();
                 let q = self.parens(Self::query)?;
                 ExprKind::Exists(Box::new(q))
@@ -34,7 +39,7 @@ impl Parser<'_> {
                     self.array_literal()?
                 }
             }
-            "row" if self.is_punct_at(1, "(") => {
+            "row" => {
                 self.next();
                 let fields =
                     self.parens(
@@ -63,6 +68,17 @@ impl Parser<'_> {
                 ExprKind::Grouping(self.parens(Self::expr_list)?)
             }
             "interval" => return self.interval_literal(pos),
+            "treat" => {
+                // A cast by the function of the type's name, and nothing else: Postgres has no more of it.
+                self.next();
+                self.parens(|p| {
+                    let arg = p.expr()?;
+                    p.expect_kw("as")?;
+                    let ty = p.type_name()?;
+                    let name = ty.names.last().cloned().unwrap_or_default();
+                    Ok(ExprKind::Func(FuncCall::system(&name, vec![arg], pos)))
+                })?
+            }
             "extract" | "position" | "substring" | "overlay" | "trim" | "normalize" => {
                 self.next();
                 ExprKind::Func(self.special_call(w, pos)?)
@@ -163,13 +179,22 @@ impl Parser<'_> {
     /// EXTRACT(f FROM x) and its like, as calls. The keyword is already taken.
     fn special_call(&mut self, w: &str, pos: Pos) -> Result<FuncCall, SqlError> {
         self.expect_punct("(")?;
+        if matches!(w, "overlay" | "substring") && self.eat_punct(")") {
+            let mut call = FuncCall::system(w, Vec::new(), pos);
+            (call.system, call.name) = (false, vec![Ident { name: w.into(), pos }]);
+            return Ok(call);
+        }
         let call = match w {
             "extract" => {
                 let field_pos = self.pos();
-                let field = match self.next() {
+                let field = match self.tok().clone() {
+                    Tok::Word(f) if is_keyword(&f) && !matches!(f.as_str(), "year" | "month" | "day" | "hour" | "minute" | "second") => {
+                        return Err(self.error())
+                    }
                     Tok::Word(f) | Tok::Quoted(f) | Tok::String(f) => f,
                     _ => return Err(self.error()),
                 };
+                self.next();
                 self.expect_kw("from")?;
                 let x = self.expr()?;
                 FuncCall::system("extract", vec![Expr::string(field, field_pos), x], pos)
@@ -309,7 +334,7 @@ impl Parser<'_> {
         let variadic = self.eat_kw("variadic");
         let named = matches!(self.tok(), Tok::Word(_) | Tok::Quoted(_)) && (self.is_punct_at(1, "=>") || self.is_punct_at(1, ":="));
         let name = if named {
-            let n = self.col_label()?.name;
+            let n = self.func_id()?.name;
             self.next();
             Some(n)
         } else {

@@ -1,10 +1,10 @@
 //! SQL text to statements.
 //!
 //! ```text
-//!   text ──sqlparser's tokenizer, Postgres's operator rules──► tokens ──recursive descent──► Statement
+//!   text ──Postgres's scanner rules──► tokens ──recursive descent──► Statement
 //! ```
 //!
-//! sqlparser gives the tokens; the grammar is Postgres's own (its keyword categories, its precedences, its special forms), since the tree must
+//! The grammar is Postgres's own (its keyword categories, its precedences, its special forms), since the tree must
 //! say exactly what Postgres's raw parse tree says: names of result columns, positions of errors and the meaning of `a < b IS NULL` follow from it.
 //! Our statements are read by the same parser. Not here: what any name means.
 
@@ -33,6 +33,8 @@ pub struct ParsedStatement {
     /// Where `text` begins in the query string, in bytes: spans in the tree count from the query string's start.
     pub offset: usize,
     pub statement: Statement,
+    /// Names that were cut.
+    pub notices: Vec<SqlError>,
 }
 
 impl ParsedStatement {
@@ -59,7 +61,8 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>, SqlError> {
             return Err(p.error());
         }
         let end = p.last_end();
-        out.push(ParsedStatement { text: sql[start..end].to_owned(), offset: start, statement });
+        let notices = p.notices_from(start);
+        out.push(ParsedStatement { text: sql[start..end].to_owned(), offset: start, statement, notices });
     }
 }
 

@@ -76,7 +76,17 @@ impl Parser<'_> {
     }
 
     fn at_tail(&self) -> bool {
-        self.is_any_kw(&["order", "limit", "offset", "fetch", "for"]) || (self.is_kw("as") && self.is_kw_at(1, "of"))
+        self.is_any_kw(&["order", "limit", "offset", "fetch", "for"]) || self.at_as_of()
+    }
+
+    /// `AS OF time`, and not a label or alias `of`.
+    fn at_as_of(&self) -> bool {
+        let ends = match self.tok_at(2) {
+            Tok::Eof | Tok::Punct(")" | "," | ";") => true,
+            Tok::Word(w) => w == "from" || w == "where",
+            _ => false,
+        };
+        self.is_kws(&["as", "of"]) && !ends
     }
 
     fn query_tail(&mut self, q: &mut Query) -> Result<(), SqlError> {
@@ -132,7 +142,7 @@ impl Parser<'_> {
                     }
                 }
             } else if self.eat_kws(&["for", "read", "only"]) {
-            } else if self.is_kw("as") && self.is_kw_at(1, "of") {
+            } else if self.at_as_of() {
                 q.as_of = self.as_of_opt()?;
             } else {
                 return Ok(());
@@ -163,7 +173,7 @@ impl Parser<'_> {
 
     /// AS OF [AT LEAST] time.
     pub fn as_of_opt(&mut self) -> Result<Option<AsOf>, SqlError> {
-        if !(self.is_kw("as") && self.is_kw_at(1, "of")) {
+        if !self.at_as_of() {
             return Ok(None);
         }
         self.next();
@@ -315,8 +325,10 @@ impl Parser<'_> {
         if self.eat_op("*") {
             return Ok(Target { expr: Expr::new(ExprKind::Star(Vec::new()), pos), alias: None });
         }
+        let outer = std::mem::replace(&mut self.label_depth, self.depth + 1);
         let expr = self.expr()?;
-        if self.is_kw("as") && self.is_kw_at(1, "of") {
+        self.label_depth = outer;
+        if self.at_as_of() {
             return Ok(Target { expr, alias: None });
         }
         let alias = if self.eat_kw("as") { Some(self.col_label()?) } else { self.bare_label() };
@@ -414,7 +426,8 @@ impl Parser<'_> {
             }
             mutual = Some(m);
         }
-        let recursive = mutual.is_none() && self.eat_kw("recursive");
+        // A query may be named `recursive`.
+        let recursive = mutual.is_none() && !self.is_kw_at(1, "as") && self.eat_kw("recursive");
         let typed = mutual.is_some();
         let ctes = self.comma_list(|p| p.cte(typed))?;
         Ok(With { recursive, ctes, mutual })
@@ -455,7 +468,7 @@ impl Parser<'_> {
                 let name = p.col_id()?;
                 let ty = p.type_name()?;
                 if p.eat_kw("collate") {
-                    p.object_name_any()?;
+                    p.object_name()?;
                 }
                 // WITH MUTUALLY RECURSIVE columns may say NOT NULL.
                 p.eat_kws(&["not", "null"]);
@@ -641,7 +654,7 @@ impl Parser<'_> {
                 return Ok(e);
             }
         }
-        let mut name = vec![self.col_label()?];
+        let mut name = vec![if self.is_punct_at(1, ".") { self.col_id()? } else { self.func_id()? }];
         while self.eat_punct(".") {
             name.push(self.col_label()?);
         }
@@ -671,7 +684,7 @@ impl Parser<'_> {
     }
 
     pub fn alias_opt(&mut self) -> Result<Option<Alias>, SqlError> {
-        let as_word = self.is_kw("as") && !self.is_kw_at(1, "of");
+        let as_word = self.is_kw("as") && !self.at_as_of();
         if as_word {
             self.next();
         } else if !self.is_col_id() || self.is_own_clause() {

@@ -218,7 +218,7 @@ impl Parser<'_> {
     }
 
     pub fn variable_name(&mut self) -> Result<String, SqlError> {
-        let mut name = self.col_label()?.name;
+        let mut name = self.col_id()?.name;
         while self.eat_punct(".") {
             name = format!("{name}.{}", self.col_label()?.name);
         }

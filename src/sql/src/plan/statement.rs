@@ -169,7 +169,7 @@ impl Binder<'_> {
             Statement::Prepare(x) => Ok(Plan::Prepare {
                 name: x.name.name.clone(),
                 types: x.types.iter().map(|t| self.resolve_type(t).map(|c| Some(c.ty).filter(|t| *t != SqlType::Unknown))).collect::<Result<_, _>>()?,
-                statement: ParsedStatement { text: p.slice(x.span).to_owned(), offset: x.span.start, statement: (*x.statement).clone() },
+                statement: ParsedStatement { text: p.slice(x.span).to_owned(), offset: x.span.start, statement: (*x.statement).clone(), notices: Vec::new() },
             }),
             Statement::Execute { name, args } => {
                 Ok(Plan::Execute { name: name.name.clone(), args: args.iter().map(|a| self.constant(a)).collect::<Result<_, _>>()? })

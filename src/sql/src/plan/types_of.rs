@@ -6,6 +6,9 @@ use expr::catalog::{self, pseudo};
 use repr::error::state;
 use repr::{ColType, SqlError, SqlType};
 
+/// The OID of the schema `pg_catalog`.
+const PG_CATALOG: u32 = 11;
+
 /// `pg_type.typcategory`.
 pub fn category(oid: u32) -> char {
     match catalog::type_by_oid(oid) {
@@ -75,7 +78,7 @@ impl Binder<'_> {
             if let Some(ty) = builtin(name) {
                 return Ok(ty);
             }
-            if let Some(known) = catalog::type_by_name(name) {
+            if let Some(known) = catalog::type_by_name(name).filter(|t| t.namespace == PG_CATALOG) {
                 return SqlType::from_oid(known.oid).ok_or_else(|| SqlError::unsupported(format!("type {}", name), "use text or jsonb instead").at(t.pos));
             }
         }
