@@ -5,7 +5,7 @@ import threading
 
 import psycopg
 import pytest
-from harness.subscribe import Subscription
+from harness.subscribe import Follower, Subscription
 
 
 def test_snapshot_then_changes(rd, db):
@@ -169,3 +169,48 @@ def test_as_of_the_past_sends_what_went_by(riverdelta):
             assert more, changes
             changes += more
         assert sorted(row[1:] for row in changes) == [(-1, 9), (1, 10), (2, 11)]
+
+
+def test_coming_back_as_of_the_last_progress_misses_nothing(rd, db):
+    """However often the connection is cut, while ticks come as fast as they can, and time itself changes the view."""
+    db.execute("CREATE TABLE s11 (i int, till int8)")
+    db.execute("CREATE MATERIALIZED VIEW s11_v AS SELECT count(*) AS n, max(i) AS last FROM s11")
+    db.execute("CREATE MATERIALIZED VIEW s11_t AS SELECT i FROM s11 WHERE mz_now() < till")
+    followers = [Follower(rd, "s11_v"), Follower(rd, "s11_t")]
+    done = threading.Event()
+
+    def write(from_i):
+        with rd.connect() as c:
+            for i in range(from_i, from_i + 400):
+                c.execute(f"INSERT INTO s11 VALUES ({i}, (SELECT mz_now()::text::int8) + {i % 50})")
+        done.set()
+
+    writers = [threading.Thread(target=write, args=(w * 1000,)) for w in range(2)]
+    for th in writers:
+        th.start()
+    rng = random.Random(7)
+    while not done.is_set():
+        done.wait(rng.uniform(0.01, 0.15))
+        for f in followers:
+            f.cut()
+    for th in writers:
+        th.join()
+    followers[0].wait_for([("800", "1399")])
+    followers[1].wait_for([])
+    assert all(f.resumed > 3 for f in followers)
+    assert all(len(rows) == 1 for rows in followers[0].seen)
+    for f in followers:
+        f.close()
+
+
+def test_as_of_a_time_to_come_waits_for_it(rd, db):
+    db.execute("CREATE TABLE s12 (i int)")
+    now = int(db.execute("SELECT mz_now()").fetchone()[0])
+    assert db.execute(f"SELECT count(*) FROM s12 AS OF {now + 500}").fetchone() == (0,)
+    assert int(db.execute("SELECT mz_now()").fetchone()[0]) >= now + 500
+    with db.cursor() as cur, cur.copy(f"COPY (SUBSCRIBE s12 AS OF {now + 1001} UP TO {now + 1100} WITH (PROGRESS)) TO STDOUT") as copy:
+        assert b"".join(bytes(b) for b in copy).startswith(str(now + 1001).encode())
+    db.execute("SET statement_timeout = '200ms'")
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        db.execute(f"SELECT * FROM s12 AS OF {now + 3_600_000}")
+    db.execute("RESET statement_timeout")

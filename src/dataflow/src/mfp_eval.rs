@@ -124,6 +124,7 @@ impl MfpEval {
     }
 
     /// For each applied row the times at which it is present: `[from, to)`; `None`: never. `to` `None`: for ever.
+    /// Bounds are rounded up to even times: ticks have these only, so no reader of a closed time can tell, and between two ticks nothing changes.
     pub fn bounds(&self, full: &Batch, errors: &mut Vec<(u32, SqlError)>) -> Vec<Option<(i64, Option<i64>)>> {
         let mut out = vec![Some((i64::MIN, None::<i64>)); full.len];
         for (exprs, is_lower) in [(&self.mfp.lower, true), (&self.mfp.upper, false)] {
@@ -143,7 +144,9 @@ impl MfpEval {
                 }
             }
         }
+        let even = |t: i64| t.saturating_add(t & 1);
         out.iter_mut().for_each(|s| {
+            *s = s.map(|(from, to)| (even(from), to.map(even)));
             if s.is_some_and(|(from, to)| to.is_some_and(|t| t <= from)) {
                 *s = None;
             }

@@ -25,7 +25,7 @@ fn col(c: usize) -> Scalar {
 fn temporal_rows_come_and_go_by_themselves() {
     for workers in [1, 2] {
         let mut db = Db::new(workers);
-        // (id, from, to): present at times in [from, to).
+        // (id, from, to): present at times in [from, to), each rounded up to the next even time.
         let a = db.shard(int8(3));
         db.tick(vec![(a, ups(&[(&[1, 0, 13], 1), (&[2, 12, 14], 1), (&[3, 0, 5], 1), (&[4, 50, 60], 1)]))]);
         let mfp = Mfp { lower: vec![col(1)], upper: vec![col(2)], project: vec![0], ..Mfp::identity(3) };
@@ -44,6 +44,7 @@ fn temporal_rows_come_and_go_by_themselves() {
         let want = |t: u64| match t {
             11 => ints(&[(&[1], 1)]),
             12 => ints(&[(&[1], 1), (&[2], 1)]),
+            13 => ints(&[(&[1], 1), (&[5], 1)]),
             _ => ints(&[(&[5], 1)]),
         };
         for (t, _) in &seen {

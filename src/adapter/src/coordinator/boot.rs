@@ -91,7 +91,7 @@ impl Coordinator {
     /// The first start makes the schema `public`.
     fn bootstrap(&mut self) -> Result<(), SqlError> {
         if self.closed == 0 {
-            self.closed = self.clock.now_ms().max(1);
+            self.closed = super::even(self.clock.now_ms());
         }
         if !self.catalog().has_schema("public") {
             let public = super::request::Op::CreateSchema { name: "public".into(), oid: PUBLIC_OID };

@@ -50,6 +50,12 @@ const LEASE_MS: u64 = 1_000;
 /// How often compaction, lazy frontiers and temporal filters are looked after.
 const UPKEEP: Duration = Duration::from_millis(1_000);
 
+/// Ticks have even times, and so have changes that come with time itself (`dataflow` rounds them up). A subscription's progress, the first
+/// time that is still open, is odd then: a reader may come back `AS OF` its last progress or one before it, and misses nothing either way.
+fn even(t: Timestamp) -> Timestamp {
+    t & !1
+}
+
 /// Wall clock, behind a trait so that a simulation can own it.
 pub trait Clock: Send {
     /// Milliseconds since 1970.
@@ -117,7 +123,11 @@ impl Coordinator {
     pub fn run(mut self, events: Receiver<Event>) {
         self.start_all_sources();
         loop {
-            let first = match events.recv_timeout(UPKEEP.saturating_sub(self.last_upkeep.elapsed()).max(Duration::from_millis(1))) {
+            let mut wait = UPKEEP.saturating_sub(self.last_upkeep.elapsed());
+            if let Some(t) = self.reads.awaited() {
+                wait = wait.min(Duration::from_millis(t.saturating_sub(self.clock.now_ms())));
+            }
+            let first = match events.recv_timeout(wait.max(Duration::from_millis(1))) {
                 Ok(e) => Some(e),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -133,6 +143,10 @@ impl Coordinator {
                 }
             }
             self.commit_pending();
+            if self.reads.awaited().is_some_and(|t| t <= self.clock.now_ms()) {
+                self.advance_time();
+                self.wake_reads();
+            }
             if self.last_upkeep.elapsed() >= UPKEEP {
                 self.upkeep();
             }
@@ -196,12 +210,12 @@ impl Coordinator {
 
     /// A time that no tick has had, for the next one.
     fn next_time(&self) -> Timestamp {
-        self.clock.now_ms().max(self.closed + 1)
+        even(self.clock.now_ms()).max(even(self.closed) + 2)
     }
 
     /// Moves closed time on without data: for temporal filters, and so that progress is seen on an idle system.
     fn advance_time(&mut self) {
-        let now = self.clock.now_ms();
+        let now = even(self.clock.now_ms());
         if now <= self.closed {
             return;
         }

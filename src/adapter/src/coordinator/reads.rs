@@ -15,9 +15,11 @@ use std::sync::Arc;
 
 #[derive(Default)]
 pub struct Reads {
-    /// Reads and subscriptions that wait for a source's snapshot.
+    /// Reads and subscriptions that wait for a source's snapshot, or for their time to be closed.
     waiting: Vec<(ReadRequest, Answer<ReadStarted>)>,
     waiting_subscribes: Vec<(SubscribeRequest, Answer<SubscribeStarted>)>,
+    /// The times that they wait for.
+    timed: Vec<Timestamp>,
     /// Running reads by token: is it a dataflow, is it a subscription, and the relations read.
     running: BTreeMap<GlobalId, Running>,
     next_token: u64,
@@ -47,6 +49,10 @@ impl Reads {
     pub fn wants_time(&self) -> bool {
         self.running.values().any(|r| r.kind == Kind::Subscribe)
     }
+    /// The next time at which a read wants to be answered that waits for it.
+    pub fn awaited(&self) -> Option<Timestamp> {
+        self.timed.iter().copied().min()
+    }
 }
 
 /// A storage snapshot as the workers read it.
@@ -66,7 +72,7 @@ impl Coordinator {
         if answer.is_closed() {
             return;
         }
-        match self.is_ready(&request.relations) {
+        match self.is_ready(&request.relations, request.at) {
             Ok(true) => {
                 let result = self.start_ready_read(&request);
                 if let Err(Ok(started)) = answer.send(result) {
@@ -78,8 +84,9 @@ impl Coordinator {
         }
     }
 
-    /// Whether every source below these relations has its snapshot. Errors: 42P01 if a relation is gone.
-    fn is_ready(&self, relations: &[GlobalId]) -> Result<bool, SqlError> {
+    /// Whether every source below these relations has its snapshot, and time is closed through what is asked for.
+    /// Errors: 42P01 if a relation is gone.
+    fn is_ready(&mut self, relations: &[GlobalId], at: ReadAt) -> Result<bool, SqlError> {
         let catalog = self.catalog();
         for id in relations {
             if catalog.item(*id).is_none() {
@@ -89,6 +96,15 @@ impl Coordinator {
         let mut ready = true;
         for shard in catalog.input_shards(relations.iter().copied()) {
             ready &= self.shard_is_ready(&catalog, shard)?;
+        }
+        if let ReadAt::AsOf(t) | ReadAt::AtLeast(t) = at {
+            if t > self.closed {
+                self.advance_time();
+            }
+            if t > self.closed {
+                self.reads.timed.push(t);
+                return Ok(false);
+            }
         }
         Ok(ready)
     }
@@ -115,6 +131,7 @@ impl Coordinator {
 
     /// Starts the reads whose sources have become readable.
     pub(super) fn wake_reads(&mut self) {
+        self.reads.timed.clear();
         for (request, answer) in std::mem::take(&mut self.reads.waiting_subscribes) {
             self.start_subscribe(request, answer);
         }
@@ -242,7 +259,7 @@ impl Coordinator {
         if answer.is_closed() {
             return;
         }
-        match self.is_ready(&request.relations) {
+        match self.is_ready(&request.relations, request.at) {
             Ok(true) => {
                 let result = self.start_ready_subscribe(request);
                 if let Err(Ok(started)) = answer.send(result) {

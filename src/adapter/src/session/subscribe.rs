@@ -68,6 +68,7 @@ impl Session {
 }
 
 async fn forward(mut started: SubscribeStarted, shape: &Shape, tx: &mpsc::Sender<Result<Vec<Row>, SqlError>>) -> Result<(), SqlError> {
+    let mut progress = started.as_of;
     if shape.progress && tx.send(Ok(vec![shape.progress_row(started.as_of)])).await.is_err() {
         return Ok(());
     }
@@ -79,8 +80,9 @@ async fn forward(mut started: SubscribeStarted, shape: &Shape, tx: &mpsc::Sender
         };
         let Some(SubscribeMessage { upper, updates, .. }) = message else { return Err(crate::shutting_down()) };
         let mut rows = shape.rows(updates?);
-        if let (true, Some(u)) = (shape.progress, upper) {
-            rows.push(shape.progress_row(u));
+        if let (true, Some(open)) = (shape.progress, upper.map(reported).filter(|u| *u > progress)) {
+            progress = open;
+            rows.push(shape.progress_row(open));
         }
         for chunk in rows.chunks(1_024) {
             if tx.send(Ok(chunk.to_vec())).await.is_err() {
@@ -91,6 +93,12 @@ async fn forward(mut started: SubscribeStarted, shape: &Shape, tx: &mpsc::Sender
             return Ok(());
         }
     }
+}
+
+/// The progress that is told when all below `upper` is complete: odd, so that no change ever comes at it (see `coordinator::even`) and a
+/// reader may come back `AS OF` it. A tick whose changes are not here yet can leave `upper` even; nothing lies between the two.
+fn reported(upper: Timestamp) -> Timestamp {
+    upper.saturating_sub(1) | 1
 }
 
 fn time(t: Timestamp) -> Value {
