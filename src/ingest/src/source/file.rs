@@ -42,17 +42,30 @@ const GONE_GRACE: Duration = Duration::from_secs(3);
 const IDLE_MIN: Duration = Duration::from_millis(2);
 const IDLE_MAX: Duration = Duration::from_millis(20);
 
+/// How compressed files begin.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
 /// Checks that the files can be read.
-/// Errors: no such file (58030 for one that cannot be read), a pattern that is none.
+/// Errors: no such file (58030 for one that cannot be read), a directory (42809), a pattern that is none, compressed files.
 pub fn inspect(path: &str, tail: bool, format: &Format) -> Result<(), SqlError> {
     let files = find(path).map_err(|m| SqlError::new(state::INVALID_PARAMETER_VALUE, m))?;
+    if Path::new(path).is_dir() {
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{path}\" is a directory"))
+            .with_hint(format!("write a pattern for the files in it: \"{}/*\"", path.trim_end_matches('/'))));
+    }
     let waits = tail && path.contains(['*', '?', '[']);
     if files.is_empty() && !waits {
         return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("no file matches \"{path}\""))
             .with_hint("the path is on the server; with TAIL, a pattern may match files that come later"));
     }
     for f in &files {
-        std::fs::File::open(f).map_err(|e| SqlError::new(state::IO_ERROR, format!("could not open file \"{}\": {e}", f.display())))?;
+        let failed = |e: std::io::Error| SqlError::new(state::IO_ERROR, format!("could not read file \"{}\": {e}", f.display()));
+        let mut first = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::Read::take(std::fs::File::open(f).map_err(failed)?, 4), &mut first).map_err(failed)?;
+        if first.starts_with(&GZIP) || first.starts_with(&ZSTD) {
+            return Err(SqlError::unsupported(format!("compressed file \"{}\"", f.display()), "decompress it first"));
+        }
     }
     refuse_bytes(format)
 }

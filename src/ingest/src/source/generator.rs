@@ -67,6 +67,12 @@ pub fn tables(kind: Generator) -> Vec<UpstreamTable> {
     }
 }
 
+/// What a row of KEY VALUE takes beside its value.
+const KEY_VALUE_ROW_BYTES: u128 = 40;
+/// Beyond these a generator would only fill memory.
+const KEYS_BYTES_MAX: u128 = 64 << 30;
+const BATCH_BYTES_MAX: u128 = 1 << 30;
+
 /// Checks a generator's options.
 /// Errors: an unknown option, a value out of range.
 pub fn inspect(kind: Generator, options: &[(String, String)]) -> Result<Vec<UpstreamTable>, SqlError> {
@@ -99,11 +105,30 @@ fn load(kind: Generator, options: &[(String, String)]) -> Result<(Load, u64), Sq
             ("VALUE SIZE", Load::KeyValue { value_size, .. }) => *value_size = number(0, 1 << 20)? as usize,
             ("BATCH SIZE", Load::KeyValue { batch, .. }) => *batch = number(1, 1 << 24)?,
             ("SNAPSHOT ROUNDS", Load::KeyValue { rounds, .. }) => *rounds = number(0, 1 << 20)?,
-            ("UPDATES", Load::KeyValue { updates, .. }) => *updates = !value.trim().eq_ignore_ascii_case("false"),
+            ("UPDATES", Load::KeyValue { updates, .. }) => {
+                *updates = match value.trim().to_ascii_lowercase().as_str() {
+                    "true" | "on" | "1" | "yes" | "t" => true,
+                    "false" | "off" | "0" | "no" | "f" => false,
+                    _ => {
+                        let e = SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid value for UPDATES: \"{value}\""));
+                        return Err(e.with_hint("true or false"));
+                    }
+                }
+            }
             _ => {
                 return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("load generator option {name} does not exist")).with_hint(
                     "COUNTER: MAX CARDINALITY; KEY VALUE: KEYS, PARTITIONS, VALUE SIZE, BATCH SIZE, SNAPSHOT ROUNDS, UPDATES; all: TICK INTERVAL, SEED",
                 ))
+            }
+        }
+    }
+    if let Load::KeyValue { keys, value_size, batch, .. } = &load {
+        // All keys' rows are kept; a batch is made at once.
+        for (what, rows, max) in [("KEYS", *keys, KEYS_BYTES_MAX), ("BATCH SIZE", *batch.min(keys), BATCH_BYTES_MAX)] {
+            let bytes = u128::from(rows) * (*value_size as u128 + KEY_VALUE_ROW_BYTES);
+            if bytes > max {
+                let message = format!("{what} times VALUE SIZE is too large: about {} GB, the most is {} GB", bytes >> 30, max >> 30);
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
             }
         }
     }

@@ -5,6 +5,9 @@ use super::lex::Tok;
 use crate::ast::*;
 use repr::SqlError;
 
+/// As many as a table can have.
+const CSV_COLUMNS_MAX: usize = 1600;
+
 impl Parser<'_> {
     /// WITH (…), if it is there.
     pub fn with_options(&mut self) -> Result<Vec<DdlOption>, SqlError> {
@@ -218,20 +221,26 @@ impl Parser<'_> {
 
     fn source_clauses(&mut self, s: &mut CreateSource) -> Result<(), SqlError> {
         loop {
+            let (pos, formats, envelope) = (self.pos(), s.formats.value.is_some(), s.envelope.is_some());
+            let twice = |what: &str, already: bool| match already {
+                true => Err(SqlError::new(repr::error::state::SYNTAX_ERROR, format!("{what} specified more than once")).at(pos)),
+                false => Ok(()),
+            };
             if self.eat_kws(&["key", "format"]) {
+                twice("FORMAT", formats)?;
                 s.formats.key = Some(self.format_spec()?);
                 self.expect_kws(&["value", "format"])?;
                 s.formats.value = Some(self.format_spec()?);
             } else if self.eat_kw("format") {
-                s.formats.value = Some(self.format_spec()?);
-            } else if self.eat_kws(&["body", "format"]) {
+                twice("FORMAT", formats)?;
                 s.formats.value = Some(self.format_spec()?);
             } else if self.eat_kw("include") {
                 s.include.extend(self.comma_list(Self::include)?);
             } else if self.eat_kw("envelope") {
+                twice("ENVELOPE", envelope)?;
                 s.envelope = Some(self.envelope_word()?);
-            } else if self.eat_kw("check") {
-                self.parens(|p| p.expr())?;
+            } else if self.is_kw("check") {
+                return Err(SqlError::unsupported("CHECK of a source", "filter in a view").at(self.pos()));
             } else if self.eat_kw("for") {
                 s.tables = self.source_tables()?;
             } else if self.is_kw("with") {
@@ -285,8 +294,8 @@ impl Parser<'_> {
             _ => return Err(self.error()),
         };
         let alias = if self.eat_kw("as") { Some(self.col_id()?) } else { None };
-        if matches!(what, IncludeKind::Header(_)) {
-            self.eat_kw("bytes");
+        if matches!(what, IncludeKind::Header(_)) && self.is_kw("bytes") {
+            return Err(SqlError::unsupported("a header as BYTES", "INCLUDE HEADERS has all of them; bytes that are no UTF-8 are hex there").at(self.pos()));
         }
         Ok(Include { what, alias, pos })
     }
@@ -299,15 +308,21 @@ impl Parser<'_> {
             "text" => FormatSpec::Text,
             "bytes" => FormatSpec::Bytes,
             "csv" => {
-                self.expect_kw("with")?;
                 let (mut columns, mut header) = (None, false);
-                if self.eat_kw("header") {
+                // Without WITH … the column list says how many there are; the options of the source begin with WITH too.
+                if self.eat_kws(&["with", "header"]) {
                     header = true;
                     if self.is_punct("(") {
-                        self.col_id_list()?;
+                        return Err(SqlError::unsupported("names after CSV WITH HEADER", "write them as the source's column list").at(self.pos()));
                     }
-                } else {
-                    columns = Some(usize::try_from(self.integer()?).unwrap_or(usize::MAX));
+                } else if self.is_kw("with") && !self.is_punct_at(1, "(") {
+                    self.next();
+                    let at = self.pos();
+                    let n = self.integer()?;
+                    columns = Some(usize::try_from(n).ok().filter(|n| (1..=CSV_COLUMNS_MAX).contains(n)).ok_or_else(|| {
+                        let message = format!("a CSV record has between 1 and {CSV_COLUMNS_MAX} columns, not {n}");
+                        SqlError::new(repr::error::state::INVALID_PARAMETER_VALUE, message).at(at)
+                    })?);
                     self.expect_kw("columns")?;
                 }
                 let mut delimiter = None;

@@ -93,6 +93,12 @@ impl Binder<'_> {
 
     pub fn create_source(&self, p: &ParsedStatement, c: &ast::CreateSource) -> Result<Plan, SqlError> {
         let name = self.new_name(&c.name)?;
+        once(&c.with)?;
+        if let SourceFrom::Kafka { options, .. } | SourceFrom::Postgres { options, .. } | SourceFrom::File { options } | SourceFrom::Generator { options, .. } =
+            &c.from
+        {
+            once(options)?;
+        }
         let (mut quarantine, mut options) = (true, Vec::new());
         for (o, (k, v)) in c.with.iter().zip(plain_options(&c.with)) {
             if k == "on error" {
@@ -209,6 +215,7 @@ impl Binder<'_> {
                     }
                 }
                 let topic = topic.ok_or_else(|| invalid("kafka source option \"topic\" is required"))?;
+                no_tables_to_choose(c)?;
                 let Some(value) = &c.formats.value else { return Err(invalid("a kafka source requires FORMAT")) };
                 let relation = self.source_relation(p, c, value, envelope)?;
                 let n = relation.columns.iter().filter(|x| matches!(x, ColumnOrigin::Value(_))).count();
@@ -230,9 +237,7 @@ impl Binder<'_> {
             }
             SourceFrom::Postgres { connection, options } => {
                 let connection = self.object(ObjectKind::Connection, connection)?;
-                if !c.columns.is_empty() {
-                    return Err(SqlError::unsupported("a column list for a postgres source", "the tables' columns come from upstream"));
-                }
+                refuse_record_clauses(c, "a postgres source", "the tables' columns and changes come from upstream")?;
                 let (mut publication, mut rest) = (None, Vec::new());
                 for (o, plan) in options.iter().zip(self.option_plans(options)?) {
                     match o.name.as_str() {
@@ -259,12 +264,19 @@ impl Binder<'_> {
                 if envelope != EnvelopePlan::None {
                     return Err(SqlError::unsupported("an envelope for a file source", "files only append"));
                 }
+                if c.formats.key.is_some() {
+                    return Err(SqlError::unsupported("KEY FORMAT of a file source", "a line has no key: write FORMAT"));
+                }
+                no_tables_to_choose(c)?;
                 let Some(value) = &c.formats.value else { return Err(invalid("a file source requires FORMAT")) };
                 let relation = self.source_relation(p, c, value, envelope)?;
                 let n = relation.columns.iter().filter(|x| matches!(x, ColumnOrigin::Value(_))).count();
                 Ok((ConnectorPlan::File { path, tail, format: self.format(value, n)? }, Some(relation)))
             }
-            SourceFrom::Generator { kind, options } => self.generator(kind, options),
+            SourceFrom::Generator { kind, options } => {
+                refuse_record_clauses(c, "a load generator", "its rows are made, not decoded")?;
+                self.generator(kind, options)
+            }
         }
     }
 
@@ -287,8 +299,9 @@ impl Binder<'_> {
         let relation = match plan {
             GeneratorPlan::Counter => Some(relation_of(&[("counter", SqlType::Int8.not_null())])),
             GeneratorPlan::KeyValue => {
-                let mut r = relation_of(&[("key", SqlType::Int8.not_null()), ("value", SqlType::Bytea.not_null())]);
-                r.desc.keys = vec![vec![0]];
+                let int = SqlType::Int8.not_null();
+                let mut r = relation_of(&[("partition", int.clone()), ("key", int.clone()), ("offset", int), ("value", SqlType::Bytea.not_null())]);
+                r.desc.keys = vec![vec![1]];
                 Some(r)
             }
             GeneratorPlan::Auction => None,
@@ -299,12 +312,20 @@ impl Binder<'_> {
     /// An interval, or a number of milliseconds.
     fn millis(&self, v: &OptionValue, pos: Pos) -> Result<u64, SqlError> {
         let text = option_text(v);
-        if let Ok(n) = text.parse::<u64>() {
-            return Ok(n.max(1));
+        let out_of_range = || {
+            let e = invalid(format!("invalid value for TICK INTERVAL: \"{text}\""));
+            e.with_hint("It must be at least 1 millisecond and at most 1 day, without months.").at(pos)
+        };
+        const DAY_MS: i128 = 86_400_000;
+        let in_range = |ms: i128| u64::try_from(ms).ok().filter(|_| (1..=DAY_MS).contains(&ms)).ok_or_else(out_of_range);
+        if let Ok(n) = text.parse::<i64>() {
+            return in_range(n.into());
         }
-        let literal = crate::hir::HirScalar::Literal(Value::Text(text), SqlType::Unknown.not_null());
+        let literal = crate::hir::HirScalar::Literal(Value::Text(text.clone()), SqlType::Unknown.not_null());
         match self.coerce(literal, &SqlType::Interval.nullable(), ::expr::catalog::CastContext::Explicit, pos)? {
-            crate::hir::HirScalar::Literal(Value::Interval(i), _) => Ok(u64::try_from(i.span_micros() / 1000).unwrap_or(1).max(1)),
+            // A month has no length.
+            crate::hir::HirScalar::Literal(Value::Interval(i), _) if i.months != 0 => Err(out_of_range()),
+            crate::hir::HirScalar::Literal(Value::Interval(i), _) => in_range(i128::from(i.span_micros()) / 1000),
             _ => Err(invalid("an interval is expected").at(pos)),
         }
     }
@@ -326,7 +347,11 @@ impl Binder<'_> {
                     columns = desc.names.iter().map(|n| ColumnOrigin::Value(n.clone())).collect();
                     return self.include(c, desc, columns, key, envelope);
                 }
-                FormatSpec::Csv { .. } => return Err(invalid("FORMAT CSV WITH HEADER requires a column list")),
+                FormatSpec::Csv { header: true, .. } => return Err(invalid("FORMAT CSV WITH HEADER requires a column list")),
+                FormatSpec::Csv { .. } => {
+                    let e = invalid("FORMAT CSV does not say which columns there are");
+                    return Err(e.with_hint("Write FORMAT CSV WITH n COLUMNS, or give the source a column list."));
+                }
                 other => {
                     self.format(other, 0)?;
                     return Err(invalid("this format requires a column list"));
@@ -509,6 +534,35 @@ impl Binder<'_> {
             with: plain_options(&c.with),
             create_sql: p.text.clone(),
         })))
+    }
+}
+
+/// Errors: an option that is written twice.
+fn once(options: &[DdlOption]) -> Result<(), SqlError> {
+    match options.iter().enumerate().find(|(i, o)| options[..*i].iter().any(|before| before.name == o.name)) {
+        Some((_, o)) => Err(invalid(format!("option \"{}\" specified more than once", o.name)).at(o.pos)),
+        None => Ok(()),
+    }
+}
+
+/// Clauses that say how a record becomes a row, on a source that has no records.
+fn refuse_record_clauses(c: &ast::CreateSource, source: &str, why: &str) -> Result<(), SqlError> {
+    let given = [
+        ("a column list", !c.columns.is_empty() || !c.constraints.is_empty()),
+        ("FORMAT", c.formats.key.is_some() || c.formats.value.is_some()),
+        ("INCLUDE", !c.include.is_empty()),
+        ("ENVELOPE", c.envelope.as_deref().is_some_and(|e| e != "none")),
+    ];
+    match given.iter().find(|g| g.1) {
+        Some((clause, _)) => Err(SqlError::unsupported(format!("{clause} for {source}"), why)),
+        None => Ok(()),
+    }
+}
+
+fn no_tables_to_choose(c: &ast::CreateSource) -> Result<(), SqlError> {
+    match c.tables {
+        SourceTables::None => Ok(()),
+        _ => Err(SqlError::unsupported("FOR TABLES of this source", "the source is itself one relation")),
     }
 }
 
