@@ -1,6 +1,6 @@
 //! One SQL value, owned.
 //!
-//! `PartialEq` on [`Value`] is identity (1.0 is not 1.00); [`Value::sql_cmp`] is the order of the type's btree class.
+//! `PartialEq` on [`Value`] is identity (1.0 is not 1.00, NaN is NaN); [`Value::sql_cmp`] is the order of the type's btree class.
 
 use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
@@ -59,7 +59,7 @@ pub struct InetValue {
 }
 
 /// One SQL value. The variant is the physical form; several SQL types share one (all string types are `Text`).
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Value {
     Null,
     Bool(bool),
@@ -95,6 +95,43 @@ pub enum Value {
     Multirange(Vec<RangeValue>),
     /// Entries sorted by key, keys unique.
     Map(Vec<(String, Value)>),
+}
+
+/// Identity, so that a value equals itself: floating-point numbers are compared by their bits.
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        use Value::*;
+        match (self, other) {
+            (Null, Null) => true,
+            (Float4(a), Float4(b)) => a.to_bits() == b.to_bits(),
+            (Float8(a), Float8(b)) => a.to_bits() == b.to_bits(),
+            (Bool(a), Bool(b)) => a == b,
+            (Int2(a), Int2(b)) => a == b,
+            (Int4(a), Int4(b)) => a == b,
+            (Int8(a), Int8(b)) => a == b,
+            (UInt2(a), UInt2(b)) => a == b,
+            (UInt4(a), UInt4(b)) => a == b,
+            (UInt8(a), UInt8(b)) => a == b,
+            (Numeric(a), Numeric(b)) => a == b,
+            (Text(a), Text(b)) => a == b,
+            (Bytea(a), Bytea(b)) => a == b,
+            (Date(a), Date(b)) => a == b,
+            (Time(a), Time(b)) => a == b,
+            (TimeTz(a), TimeTz(b)) => a == b,
+            (Timestamp(a), Timestamp(b)) => a == b,
+            (TimestampTz(a), TimestampTz(b)) => a == b,
+            (Interval(a), Interval(b)) => a == b,
+            (Uuid(a), Uuid(b)) => a == b,
+            (Jsonb(a), Jsonb(b)) => a == b,
+            (Inet(a), Inet(b)) => a == b,
+            (Array(a), Array(b)) => a == b,
+            (Record(a), Record(b)) => a == b,
+            (Range(a), Range(b)) => a == b,
+            (Multirange(a), Multirange(b)) => a == b,
+            (Map(a), Map(b)) => a == b,
+            _ => false,
+        }
+    }
 }
 
 impl Value {

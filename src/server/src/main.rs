@@ -32,7 +32,7 @@ static ALLOC: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How long sessions get to end their statements after a signal.
 const DRAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Stack of each thread, reserved and not touched until used: expressions may nest 1,000 levels deep (`sql::parse`), and what
+/// Stack of each thread, reserved and not touched until used: expressions may nest 4,000 levels deep (`sql::parse`), and what
 /// plans, evaluates or drops them recurses.
 const STACK_BYTES: usize = 512 << 20;
 

@@ -6,9 +6,12 @@ use crate::ast::{Ident, ObjectName, Pos, Span};
 use repr::error::state;
 use repr::SqlError;
 
-/// Nesting (and length of an operator chain) beyond which 54001 is raised. Every later stage walks the tree, on threads of 64 MB of
-/// stack; twice this depth was seen to overflow them in a debug build.
-pub const DEPTH_MAX: usize = 1_000;
+/// Nesting (and length of an operator chain) beyond which 54001 is raised. Every later stage walks the tree, on threads of 512 MB of
+/// stack; a level takes up to 32 kB of it in a debug build.
+pub const DEPTH_MAX: usize = 4_000;
+
+/// Length of a chain of set operations, which is bound in a loop: only its tree is walked.
+pub const SET_CHAIN_MAX: usize = 20_000;
 
 pub struct Parser<'a> {
     pub sql: &'a str,
@@ -92,7 +95,10 @@ impl<'a> Parser<'a> {
         if self.depth + more < DEPTH_MAX {
             return Ok(());
         }
-        Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").with_hint(format!("expressions may be nested {DEPTH_MAX} levels deep")))
+        Err(self.too_deep(&format!("expressions may be nested {DEPTH_MAX} levels deep")))
+    }
+    pub fn too_deep(&self, hint: &str) -> SqlError {
+        SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").with_hint(hint)
     }
 
     pub fn is_kw(&self, w: &str) -> bool {

@@ -210,7 +210,7 @@ impl Parser<'_> {
                 }
                 self.next();
                 self.expect_punct("(")?;
-                if self.at_query(0) {
+                if self.at_query(0) && self.at_whole_query() {
                     let query = Box::new(self.query()?);
                     self.expect_punct(")")?;
                     return Ok(Expr::new(ExprKind::InSubquery { arg: left, query, not }, pos));

@@ -1,11 +1,14 @@
 //! SELECT, VALUES, WITH, set operations, FROM, windows.
 
-use super::cursor::Parser;
+use super::cursor::{Parser, SET_CHAIN_MAX};
 use super::lex::Tok;
 use crate::ast::*;
 use expr::{FrameExclude, FrameUnits};
 use repr::error::state;
 use repr::SqlError;
+
+/// Words that go on with a query.
+const QUERY_REST: &[&str] = &["union", "intersect", "except", "order", "limit", "offset", "fetch", "for"];
 
 impl Parser<'_> {
     /// Does a query begin here?
@@ -23,9 +26,23 @@ impl Parser<'_> {
             || (self.is_kw_at(n, "table") && !self.is_punct_at(n + 1, "("))
     }
 
+    /// Is what begins here a query up to the closing parenthesis? A parenthesised one may be the first operand of an expression instead.
+    pub fn at_whole_query(&self) -> bool {
+        if !self.is_punct("(") {
+            return true;
+        }
+        let (mut open, mut n) = (1, 1);
+        while open > 0 && *self.tok_at(n) != Tok::Eof {
+            open += usize::from(self.is_punct_at(n, "("));
+            open -= usize::from(self.is_punct_at(n, ")"));
+            n += 1;
+        }
+        self.is_punct_at(n, ")") || QUERY_REST.iter().any(|w| self.is_kw_at(n, w))
+    }
+
     /// Can what follows only continue a query?
     pub fn at_query_rest(&self) -> bool {
-        self.is_any_kw(&["union", "intersect", "except", "order", "limit", "offset", "fetch", "for"])
+        self.is_any_kw(QUERY_REST)
     }
 
     pub fn query(&mut self) -> Result<Query, SqlError> {
@@ -196,7 +213,9 @@ impl Parser<'_> {
                 return Ok(left);
             }
             chain += 1;
-            self.check_depth(chain)?;
+            if chain > SET_CHAIN_MAX {
+                return Err(self.too_deep(&format!("a chain may have {SET_CHAIN_MAX} set operations")));
+            }
             self.next();
             let all = self.eat_kw("all");
             if !all {

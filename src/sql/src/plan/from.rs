@@ -36,6 +36,7 @@ pub fn unit() -> Hir {
 impl Binder<'_> {
     /// The FROM list as one relation.
     pub fn from_list(&self, from: &[TableRef], env: &Env) -> Result<Part, SqlError> {
+        let env = &env.entered();
         let mut acc: Option<Part> = None;
         for t in from {
             acc = Some(match acc {

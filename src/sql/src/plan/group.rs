@@ -105,7 +105,8 @@ impl Binder<'_> {
         let key_types: Vec<_> = keys.iter().map(|k| if single { types[*k].clone() } else { types[*k].clone().with_nullable(true) }).collect();
         let agg_types: Vec<_> = aggregates.iter().map(|a| a.ty.clone()).collect();
         let result = if single {
-            let scalar = s.group_by.is_empty();
+            // Without keys there is one group, also of no rows: GROUP BY () says the same as no GROUP BY.
+            let scalar = keys.is_empty();
             let reduce = Hir::Reduce { input: Box::new(hir), group_key: keys, aggregates: std::mem::take(&mut aggregates), scalar };
             with_groupings(reduce, calls.iter().map(|_| 0))
         } else {

@@ -126,6 +126,8 @@ pub struct Node {
     pub visible: bool,
     /// Neighbours in FROM rather than an enclosing query.
     pub lateral: bool,
+    /// Neighbours in the FROM clause that is being bound: what its subqueries without LATERAL do not see.
+    pub own: bool,
     pub parent: Env,
 }
 
@@ -141,15 +143,22 @@ impl Env {
         Env { node: Some(Rc::new(node)), ctes: self.ctes.clone() }
     }
     pub fn push(&self, level: Rc<Level>) -> Env {
-        self.with(Node { level, visible: true, lateral: false, parent: self.clone() })
+        self.with(Node { level, visible: true, lateral: false, own: false, parent: self.clone() })
     }
     pub fn push_lateral(&self, level: Rc<Level>) -> Env {
-        self.with(Node { level, visible: true, lateral: true, parent: self.clone() })
+        self.with(Node { level, visible: true, lateral: true, own: true, parent: self.clone() })
     }
-    /// The chain with FROM neighbours made invisible.
+    /// The chain with the neighbours in the FROM clause that is being bound made invisible.
     pub fn masked(&self) -> Env {
+        self.neighbours(false)
+    }
+    /// The chain at the beginning of another FROM clause, further in: what is visible here stays so.
+    pub fn entered(&self) -> Env {
+        self.neighbours(true)
+    }
+    fn neighbours(&self, visible: bool) -> Env {
         match &self.node {
-            Some(n) if n.lateral => self.with(Node { level: n.level.clone(), visible: false, lateral: true, parent: n.parent.masked() }),
+            Some(n) if n.own => self.with(Node { level: n.level.clone(), visible, lateral: true, own: false, parent: n.parent.neighbours(visible) }),
             _ => self.clone(),
         }
     }

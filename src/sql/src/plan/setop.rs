@@ -11,39 +11,76 @@ use repr::{ColType, SqlError, SqlType};
 use std::rc::Rc;
 
 impl Binder<'_> {
+    /// A chain of set operations is bound from its first operand on, in a loop: unions may have thousands of branches.
     pub fn set_op(&self, q: &Query, env: &Env, _typed: bool) -> Result<Bound, SqlError> {
-        let QueryBody::SetOp { op, all, left, right } = &q.body else { return Err(SqlError::internal("not a set operation")) };
-        let l = self.query(left, env, false)?;
-        let r = self.query(right, env, false)?;
-        let word = match op {
-            SetOp::Union => "UNION",
-            SetOp::Intersect => "INTERSECT",
-            SetOp::Except => "EXCEPT",
-        };
-        if l.visible != r.visible {
-            return Err(SqlError::new(state::SYNTAX_ERROR, format!("each {word} query must have the same number of columns")).at(right.pos));
-        }
-        let (lt, rt) = (l.types(), r.types());
-        let mut types = Vec::with_capacity(l.visible);
-        for (a, b) in lt.iter().zip(&rt) {
-            let ty = self.common_type(&[(a.ty.clone(), left.pos), (b.ty.clone(), right.pos)], word)?;
-            let typmod = if a.ty == b.ty && a.typmod == b.typmod { a.typmod } else { -1 };
-            if !(*all && *op == SetOp::Union) {
-                self.require_equality(&ty, left.pos)?;
+        let mut chain = Vec::new();
+        let mut first = q;
+        while let QueryBody::SetOp { op, all, left, right } = &first.body {
+            chain.push((*op, *all, &**left, &**right));
+            if !is_bare(left) {
+                break;
             }
-            types.push(ColType { ty, typmod, nullable: a.nullable || b.nullable });
+            first = left;
         }
-        let names = l.names.clone();
-        let left = self.coerce_columns(l, &types, word, left.pos)?;
-        let right = self.coerce_columns(r, &types, word, right.pos)?;
-        let (all, left, right) = (*all, Box::new(left), Box::new(right));
-        let hir = match op {
-            SetOp::Union if all => Hir::Union { inputs: vec![*left, *right] },
-            SetOp::Union => Hir::Distinct { input: Box::new(Hir::Union { inputs: vec![*left, *right] }) },
-            SetOp::Intersect => Hir::Intersect { left, right, all },
-            SetOp::Except => Hir::Except { left, right, all },
-        };
-        Ok(Bound::new(hir, names))
+        let Some((_, _, left, _)) = chain.last() else { return Err(SqlError::internal("not a set operation")) };
+        let mut so_far = Operands::new(self.query(left, env, false)?, left.pos);
+        for (op, all, left, right) in chain.into_iter().rev() {
+            let word = match op {
+                SetOp::Union => "UNION",
+                SetOp::Intersect => "INTERSECT",
+                SetOp::Except => "EXCEPT",
+            };
+            let r = self.query(right, env, false)?;
+            if so_far.types.len() != r.visible {
+                return Err(SqlError::new(state::SYNTAX_ERROR, format!("each {word} query must have the same number of columns")).at(right.pos));
+            }
+            let mut types = Vec::with_capacity(r.visible);
+            for (a, b) in so_far.types.iter().zip(r.types()) {
+                let ty = self.common_type(&[(a.ty.clone(), left.pos), (b.ty.clone(), right.pos)], word)?;
+                let typmod = if a.ty == b.ty && a.typmod == b.typmod { a.typmod } else { -1 };
+                if !(all && op == SetOp::Union) {
+                    self.require_equality(&ty, left.pos)?;
+                }
+                types.push(ColType { ty, typmod, nullable: a.nullable || b.nullable });
+            }
+            so_far.types = types;
+            match op {
+                // Rows that are made distinct in the end need not be so before.
+                SetOp::Union if !all || !so_far.distinct => so_far.distinct = !all,
+                SetOp::Union => so_far = self.sealed(so_far, word)?,
+                SetOp::Intersect | SetOp::Except => {
+                    let (names, types) = (so_far.names.clone(), so_far.types.clone());
+                    let left_side = Box::new(self.united(so_far, word)?);
+                    let right_side = Box::new(self.coerce_columns(r, &types, word, right.pos)?);
+                    let hir = match op {
+                        SetOp::Intersect => Hir::Intersect { left: left_side, right: right_side, all },
+                        _ => Hir::Except { left: left_side, right: right_side, all },
+                    };
+                    so_far = Operands::new(Bound::new(hir, names), left.pos);
+                    continue;
+                }
+            }
+            so_far.parts.push((r, right.pos));
+        }
+        let (names, word) = (so_far.names.clone(), "UNION");
+        Ok(Bound::new(self.united(so_far, word)?, names))
+    }
+
+    /// The operands as one relation of their common types.
+    fn united(&self, operands: Operands, word: &str) -> Result<Hir, SqlError> {
+        let mut inputs = Vec::with_capacity(operands.parts.len());
+        for (part, pos) in operands.parts {
+            inputs.push(self.coerce_columns(part, &operands.types, word, pos)?);
+        }
+        let all = if inputs.len() == 1 { inputs.remove(0) } else { Hir::Union { inputs } };
+        Ok(if operands.distinct { Hir::Distinct { input: Box::new(all) } } else { all })
+    }
+
+    /// The operands as the first one of what follows.
+    fn sealed(&self, operands: Operands, word: &str) -> Result<Operands, SqlError> {
+        let (names, types) = (operands.names.clone(), operands.types.clone());
+        let pos = operands.parts.first().map_or(0, |p| p.1);
+        Ok(Operands { parts: vec![(Bound::new(self.united(operands, word)?, names.clone()), pos)], names, types, distinct: false })
     }
 
     /// The bound query as a relation whose columns have `types`.
@@ -184,4 +221,24 @@ pub fn rows_to_hir(rows: Vec<Vec<HirScalar>>) -> Hir {
         return inputs.swap_remove(0);
     }
     Hir::Union { inputs }
+}
+
+/// Whether the query is a set operation and nothing more.
+fn is_bare(q: &Query) -> bool {
+    matches!(q.body, QueryBody::SetOp { .. }) && q.with.is_none() && q.order_by.is_empty() && q.limit.is_none() && q.offset.is_none() && q.as_of.is_none()
+}
+
+/// What a chain of set operations has gathered: a union of operands that still have their own types.
+struct Operands {
+    parts: Vec<(Bound, Pos)>,
+    names: Vec<String>,
+    /// The common types so far.
+    types: Vec<ColType>,
+    distinct: bool,
+}
+
+impl Operands {
+    fn new(first: Bound, pos: Pos) -> Operands {
+        Operands { names: first.names.clone(), types: first.types(), parts: vec![(first, pos)], distinct: false }
+    }
 }

@@ -17,7 +17,7 @@ pub fn describe(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Opti
 
 /// Walking deep trees takes stack; a thread of the server has it, one of a test may not.
 fn on_large_stack<T>(f: impl FnOnce() -> T) -> T {
-    stacker::maybe_grow(16 << 20, 64 << 20, f)
+    stacker::maybe_grow(160 << 20, 512 << 20, f)
 }
 
 fn describe_inner(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Option<SqlType>]) -> Result<Described, SqlError> {

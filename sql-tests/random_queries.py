@@ -1,0 +1,870 @@
+"""Random queries, judged by PostgreSQL: as one-off queries, and as views over tables that change.
+
+A round has a seed, from which tables, queries and changes follow. Its queries become materialized views on empty tables; then batches of
+inserts, updates and deletes go to both servers, and after each batch
+
+    view == the query run by Riverdelta (text for text) == the query run by PostgreSQL (value for value)
+
+also after a kill and a restart with another number of workers; a SUBSCRIBE's changes add up to its view. A query that PostgreSQL
+refuses, or that fails there, says nothing and is passed over.
+
+Queries are made so that their result is determined: orders that decide anything are total, floating-point values are sums of powers of two,
+and what depends on which of two equal values a group shows (1.0 or 1.00) does not become text. Every decision is drawn from a list of numbers in
+which smaller is simpler, so a failing query is shrunk by dropping and lowering numbers of its list.
+
+    python random_queries.py --pg DSN [--seed N] [--rounds N] [--keep-going]
+
+starts a Riverdelta of its own (the binary of RIVERDELTA_BIN).
+"""
+
+import argparse
+import collections
+import decimal
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tests"))
+
+from corpus import Outcome, Wire  # noqa: E402
+from harness.riverdelta import Riverdelta  # noqa: E402
+from harness.subscribe import Subscription  # noqa: E402
+
+# name -> columns with their types
+TABLES = {
+    "t": [("k", "int"), ("a", "int"), ("n", "num"), ("s", "txt")],
+    "u": [("k", "int"), ("b", "int"), ("f", "flt"), ("s", "txt")],
+    "w": [("id", "int"), ("k", "int"), ("d", "date"), ("p", "bool"), ("n", "num")],
+    "e": [("x", "int"), ("y", "int")],
+}
+SQL_TYPE = {"int": "int", "big": "int8", "num": "numeric", "flt": "float8", "txt": "text", "bool": "bool", "date": "date"}
+VALUES = {
+    "int": ["NULL", "0", "1", "2", "3", "4", "-1", "1", "2"],
+    "num": ["NULL", "1", "1.0", "1.00", "2.5", "0", "2.50", "-3", "10", "7.125", "'NaN'", "'Infinity'"],
+    "flt": ["NULL", "0", "'-0'", "1.5", "2.25", "-0.5", "1024", "'NaN'", "'-Infinity'"],
+    "txt": ["NULL", "''", "'a'", "'b'", "'A'", "'ab'", "'ba '", "'é'"],
+    "date": ["NULL", "'2024-02-28'", "'2024-02-29'", "'2024-03-01'", "'2023-12-31'"],
+    "bool": ["NULL", "true", "false"],
+}
+
+
+class Draw:
+    """The numbers that decide. A given list first, then fresh ones of `rng` (or zeros without it); all are kept in `taken`."""
+
+    def __init__(self, given=(), rng: random.Random | None = None):
+        self.given, self.rng, self.taken = list(given), rng, []
+
+    def below(self, n: int) -> int:
+        at = len(self.taken)
+        if at < len(self.given):
+            v = min(self.given[at], n - 1)
+        else:
+            v = self.rng.randrange(n) if self.rng else 0
+        self.taken.append(v)
+        return v
+
+    def pick(self, options):
+        return options[self.below(len(options))]
+
+    def chance(self, percent: int) -> bool:
+        return self.below(100) >= 100 - percent
+
+
+class Ref:
+    """Something an expression may name: its text, type, and whether subqueries may name it too."""
+
+    def __init__(self, sql: str, typ: str, plain: bool = True):
+        self.sql, self.typ, self.plain = sql, typ, plain
+
+
+class Gen:
+    """Makes one query."""
+
+    def __init__(self, draw: Draw):
+        self.d, self.names = draw, 0
+        self.ctes: list[tuple[str, list]] = []
+        self.budget = 40  # parts that may still be made: a bound on the size
+
+    def name(self, prefix: str) -> str:
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def small(self) -> bool:
+        self.budget -= 1
+        return self.budget <= 0
+
+    # Expressions. `refs`: what is in scope here; `outer`: what is in scope around, for subqueries and for themselves.
+
+    def expr(self, typ: str, refs: list, depth: int) -> str:
+        here = [r.sql for r in refs if r.typ == typ]
+        if depth <= 0 or self.small() or self.d.chance(35):
+            if here and not self.d.chance(10):
+                return self.d.pick(here)
+            return self.literal(typ)
+        return getattr(self, f"{typ}_expr")(refs, depth - 1)
+
+    def literal(self, typ: str) -> str:
+        if typ == "big":
+            return self.d.pick(["1", "0", "5"]) + "::int8"
+        values = VALUES[typ]
+        v = self.d.pick(values[1:] + values[:1])
+        return v if typ in ("int", "bool") and v != "NULL" else f"({v})::{SQL_TYPE[typ]}"
+
+    def general(self, typ: str, refs: list, depth: int) -> str:
+        kind = self.d.below(6)
+        x = self.expr(typ, refs, depth)
+        if kind == 0:
+            return f"coalesce({x}, {self.expr(typ, refs, depth)})"
+        if kind == 1:
+            c = self.expr("bool", refs, depth)
+            return f"CASE WHEN {c} THEN {x} ELSE {self.expr(typ, refs, depth)} END"
+        if kind == 2:
+            return f"CASE {self.expr('int', refs, depth)} WHEN {self.expr('int', refs, depth)} THEN {x} WHEN 2 THEN {self.expr(typ, refs, depth)} END"
+        if kind == 3:
+            return f"nullif({x}, {self.expr(typ, refs, depth)})"
+        if kind == 4:
+            return f"{self.d.pick(['greatest', 'least'])}({x}, {self.expr(typ, refs, depth)})"
+        return self.scalar_subquery(typ, refs, depth)
+
+    def int_expr(self, refs, depth):
+        kind = self.d.below(8)
+        x = lambda: self.expr("int", refs, depth)  # noqa: E731
+        if kind <= 1:
+            return f"({x()} {self.d.pick('+-')} {x()})"
+        if kind == 2:
+            return f"(({x()} * {x()}) % 11)"
+        if kind == 3:
+            return f"length({self.expr('txt', refs, depth)})"
+        if kind == 4:
+            return f"({self.expr('bool', refs, depth)})::int"
+        if kind == 5 and self.d.chance(50):
+            return f"extract(day FROM {self.expr('date', refs, depth)})::int"
+        return self.general("int", refs, depth)
+
+    def big_expr(self, refs, depth):
+        kind = self.d.below(4)
+        if kind == 0:
+            return f"({self.expr('int', refs, depth)})::int8"
+        if kind == 1:
+            return f"({self.expr('big', refs, depth)} + {self.expr('int', refs, depth)})"
+        return self.general("big", refs, depth)
+
+    def num_expr(self, refs, depth):
+        kind = self.d.below(6)
+        x = lambda: self.expr("num", refs, depth)  # noqa: E731
+        if kind == 0:
+            return f"({x()} {self.d.pick('+-*')} {x()})"
+        if kind == 1:
+            return f"round({x()}, 1)"
+        if kind == 2:
+            return f"({x()} / nullif({self.expr('int', refs, depth)}, 0))"
+        if kind == 3:
+            return f"({self.expr('int', refs, depth)})::numeric"
+        return self.general("num", refs, depth)
+
+    def flt_expr(self, refs, depth):
+        kind = self.d.below(4)
+        if kind == 0:
+            return f"({self.expr('flt', refs, depth)} {self.d.pick('+-')} {self.expr('flt', refs, depth)})"
+        if kind == 1:
+            return f"({self.expr('int', refs, depth)})::float8"
+        return self.general("flt", refs, depth)
+
+    def txt_expr(self, refs, depth):
+        kind = self.d.below(6)
+        x = lambda: self.expr("txt", refs, depth)  # noqa: E731
+        if kind == 0:
+            return f"({x()} || {x()})"
+        if kind == 1:
+            return f"upper({x()})"
+        if kind == 2:
+            return f"left({x()}, 1)"
+        if kind == 3:
+            return f"({self.expr('int', refs, depth)})::text"
+        return self.general("txt", refs, depth)
+
+    def date_expr(self, refs, depth):
+        if self.d.chance(40):
+            return f"({self.expr('date', refs, depth)} + {self.d.pick(['1', '-1', '30'])})"
+        return self.general("date", refs, depth)
+
+    def bool_expr(self, refs, depth):
+        kind = self.d.below(17)
+        if kind <= 2:
+            typ = self.some_type(refs)
+            return f"({self.expr(typ, refs, depth)} {self.d.pick(['=', '<', '<>', '>=', '<=', '>'])} {self.expr(typ, refs, depth)})"
+        x = lambda: self.expr("bool", refs, depth)  # noqa: E731
+        if kind <= 4:
+            return f"({x()} {self.d.pick(['AND', 'OR'])} {x()})"
+        if kind == 5:
+            return f"(NOT {x()})"
+        typ = self.some_type(refs)
+        y = lambda: self.expr(typ, refs, depth)  # noqa: E731
+        if kind == 6:
+            return f"({y()} IS {self.d.pick(['NULL', 'NOT NULL'])})"
+        if kind == 7:
+            return f"({y()} IS {self.d.pick(['', 'NOT '])}DISTINCT FROM {y()})"
+        if kind == 8:
+            return f"({y()} {self.d.pick(['IN', 'NOT IN'])} ({y()}, {self.literal(typ)}))"
+        if kind == 9:
+            return f"({y()} BETWEEN {y()} AND {y()})"
+        if kind == 10:
+            return f"({self.expr('txt', refs, depth)} LIKE '{self.d.pick(['%a%', 'a_', '%'])}')"
+        if kind == 11:
+            return f"({x()} IS {self.d.pick(['TRUE', 'NOT TRUE', 'FALSE', 'UNKNOWN', 'NOT UNKNOWN'])})"
+        if kind == 12:
+            a, b = self.some_type(refs), self.some_type(refs)
+            e = lambda t: self.expr(t, refs, depth)  # noqa: E731
+            return f"(({e(a)}, {e(b)}) {self.d.pick(['=', '<>', '<', '>=', 'IS DISTINCT FROM'])} ({e(a)}, {e(b)}))"
+        if kind == 13:
+            sub, _ = self.query(depth, self.visible(refs), None)
+            return f"({self.d.pick(['', 'NOT '])}EXISTS ({sub}))"
+        if kind == 14:
+            sub, _ = self.query(depth, self.visible(refs), [typ])
+            return f"({y()} {self.d.pick(['IN', 'NOT IN'])} ({sub}))"
+        if kind == 15:
+            sub, _ = self.query(depth, self.visible(refs), [typ])
+            return f"({y()} {self.d.pick(['=', '<', '>=', '<>'])} {self.d.pick(['ANY', 'ALL'])} ({sub}))"
+        other = self.some_type(refs)
+        sub, _ = self.query(depth, self.visible(refs), [typ, other])
+        return f"(({y()}, {self.expr(other, refs, depth)}) {self.d.pick(['IN', 'NOT IN'])} ({sub}))"
+
+    def some_type(self, refs) -> str:
+        types = [r.typ for r in refs if r.typ in SQL_TYPE] or ["int"]
+        return self.d.pick(types)
+
+    def visible(self, refs) -> list:
+        return [r for r in refs if r.plain]
+
+    def scalar_subquery(self, typ, refs, depth):
+        outer = self.visible(refs)
+        kind = self.d.below(3)
+        if kind == 0:
+            return f"(SELECT {self.expr(typ, outer, depth)})"
+        frm, inner = self.source(depth, outer)
+        where = self.where(inner + outer, depth)
+        if kind == 1:
+            agg = self.aggregate_of(typ, inner, outer, depth)
+            if agg:
+                return f"(SELECT {agg} FROM {frm}{where})"
+        x = self.expr(typ, inner + outer, depth)
+        return f"(SELECT {x} FROM {frm}{where} ORDER BY 1{self.d.pick(['', ' DESC', ' NULLS FIRST'])} LIMIT 1)"
+
+    # Aggregates.
+
+    def aggregate_of(self, typ, inner, outer, depth) -> str | None:
+        refs = inner + outer
+        arg = lambda t: self.expr(t, refs, depth)  # noqa: E731
+        distinct = lambda: "DISTINCT " if self.d.chance(20) else ""  # noqa: E731
+        filt = f" FILTER (WHERE {self.expr('bool', refs, depth)})" if self.d.chance(15) else ""
+        if typ == "big":
+            kind = self.d.below(4)
+            if kind == 0:
+                return f"count(*){filt}"
+            if kind == 1:
+                return f"count({distinct()}{arg(self.some_type(refs))}){filt}"
+            return f"{self.d.pick(['sum'])}({distinct()}{arg('int')}){filt}"
+        if typ == "int":
+            return f"{self.d.pick(['min', 'max', 'bit_or', 'bit_and'])}({distinct()}{arg('int')}){filt}"
+        if typ == "num":
+            kind = self.d.below(5)
+            if kind == 0:
+                return f"{self.d.pick(['min', 'max'])}({arg('num')}){filt}"
+            if kind == 1:
+                return f"avg({distinct()}{arg('int')}){filt}"
+            if kind == 2:
+                return f"sum({arg('big')}){filt}"
+            return f"{self.d.pick(['sum', 'avg', 'sum', 'var_pop', 'stddev'])}({distinct()}{arg('num')}){filt}"
+        if typ == "flt":
+            return f"{self.d.pick(['sum', 'min', 'max', 'avg'])}({distinct()}{arg('flt')}){filt}"
+        if typ == "txt":
+            kind = self.d.below(3)
+            x = arg("txt")
+            if kind == 0:
+                return f"{self.d.pick(['min', 'max'])}({x}){filt}"
+            if kind == 1:
+                return f"array_agg({distinct()}{x} ORDER BY {x}{self.d.pick(['', ' DESC'])}){filt}::text"
+            return f"string_agg({distinct()}{x}, ',' ORDER BY {x}{self.d.pick(['', ' DESC NULLS LAST'])}){filt}"
+        if typ == "bool":
+            return f"{self.d.pick(['bool_and', 'bool_or'])}({arg('bool')}){filt}"
+        if typ == "date":
+            return f"{self.d.pick(['min', 'max'])}({arg('date')}){filt}"
+        return None
+
+    # FROM.
+
+    def relation(self, depth, outer, lateral_refs) -> tuple[str, list]:
+        """One item of FROM with its columns; `lateral_refs` may be named by a LATERAL one."""
+        alias = self.name("q")
+        kind = self.d.below(12)
+        if kind <= 5 or depth <= 0 or self.small():
+            cte = self.ctes and self.d.chance(50)
+            table, columns = self.d.pick(self.ctes) if cte else self.d.pick(list(TABLES.items()))
+            return f"{table} {alias}", [Ref(f"{alias}.{c}", t) for c, t in columns]
+        if kind == 6:
+            return self.merged(depth, alias)
+        if kind == 7:
+            types = [self.d.pick(["int", "txt", "num"]) for _ in range(1 + self.d.below(2))]
+            rows = ", ".join("(" + ", ".join(self.literal(t) for t in types) + ")" for _ in range(1 + self.d.below(3)))
+            columns = [f"v{i}" for i in range(len(types))]
+            return f"(VALUES {rows}) {alias}({', '.join(columns)})", [Ref(f"{alias}.{c}", t) for c, t in zip(columns, types)]
+        if kind == 8:
+            to = self.expr("int", lateral_refs, 1) if lateral_refs else "2"
+            if self.d.chance(30):
+                return f"generate_series(0, least({to}, 4)) WITH ORDINALITY {alias}(g, o)", [Ref(f"{alias}.g", "int"), Ref(f"{alias}.o", "big")]
+            if self.d.chance(30):
+                item = lambda: self.expr("int", lateral_refs, 1)  # noqa: E731
+                return f"unnest(ARRAY[{item()}, {item()}]) {alias}(g)", [Ref(f"{alias}.g", "int")]
+            return f"generate_series(1, least({to}, 4)) {alias}(g)", [Ref(f"{alias}.g", "int")]
+        lateral = kind >= 10
+        sub, columns = self.query(depth - 1, outer + (lateral_refs if lateral else []), None)
+        names = [f"c{i}" for i in range(len(columns))]
+        head = "LATERAL " if lateral else ""
+        return f"{head}({sub}) {alias}({', '.join(names)})", [Ref(f"{alias}.{n}", t) for n, t in zip(names, columns)]
+
+    def merged(self, depth, alias):
+        """A join with USING or NATURAL, all columns."""
+        (a, left), (b, right) = self.d.pick(list(TABLES.items())), self.d.pick(list(TABLES.items()))
+        common = [c for c in left if c in right]
+        kind = self.d.pick(["", "LEFT ", "RIGHT ", "FULL "])
+        types = dict(left + right)
+        if not common or self.d.chance(30):
+            using = common
+            join = f"NATURAL {kind}JOIN {b} y"
+        else:
+            using = [c for c in common if not self.d.chance(40)] or common[:1]
+            join = f"{kind}JOIN {b} y USING ({', '.join(c for c, _ in using)})"
+        columns = using + [c for c in left if c not in using] + [c for c in right if c not in using]
+        names = [f"m{i}" for i in range(len(columns))]
+        return f"(SELECT * FROM {a} x {join}) {alias}({', '.join(names)})", [Ref(f"{alias}.{n}", types[c]) for n, (c, _) in zip(names, columns)]
+
+    def source(self, depth, outer) -> tuple[str, list]:
+        sql, refs = self.relation(depth, outer, [])
+        while len(refs) < 14 and self.d.chance(45 if depth > 0 else 25):
+            kind = self.d.below(7)
+            if kind == 0:
+                right, more = self.relation(depth, outer, refs)
+                sql, refs = f"{sql}, {right}", refs + more
+                continue
+            join = ["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "FULL JOIN", "RIGHT JOIN", "CROSS JOIN"][kind]
+            right, more = self.relation(depth, outer, refs if "RIGHT" not in join and "FULL" not in join else [])
+            if join == "CROSS JOIN":
+                sql = f"{sql} CROSS JOIN {right}"
+            else:
+                sql = f"{sql} {join} {right} ON {self.join_condition(refs, more, outer, depth, join)}"
+            refs = refs + more
+        return sql, refs
+
+    def join_condition(self, left, right, outer, depth, join) -> str:
+        pairs = [(a, b) for a in left for b in right if a.typ == b.typ]
+        parts = []
+        if pairs:
+            a, b = self.d.pick(pairs)
+            parts.append(f"{a.sql} = {b.sql}")
+            if self.d.chance(25):
+                a, b = self.d.pick(pairs)
+                parts.append(f"{a.sql} {self.d.pick(['=', '<', 'IS NOT DISTINCT FROM'])} {b.sql}" if "FULL" not in join else f"{a.sql} = {b.sql}")
+        if not parts or ("FULL" not in join and self.d.chance(25)):
+            parts.append(self.expr("bool", left + right + outer, min(depth, 2)))
+        if "FULL" not in join and parts and self.d.chance(8):
+            parts = parts[-1:]
+        return " AND ".join(parts)
+
+    def where(self, refs, depth) -> str:
+        return f" WHERE {self.expr('bool', refs, depth)}" if self.d.chance(50) else ""
+
+    # Queries. `types`: of the columns wanted, or None for any.
+
+    def query(self, depth, outer, types) -> tuple[str, list[str]]:
+        types = types or [self.d.pick(["int", "int", "txt", "num", "big", "flt", "bool", "date"]) for _ in range(1 + self.d.below(3))]
+        if depth > 0 and not self.small() and self.d.chance(12):
+            return self.set_operation(depth, outer, types)
+        sql = self.select(depth, outer, types)
+        if self.d.chance(15):
+            sql = self.limited(sql, len(types))
+        return sql, types
+
+    def limited(self, sql, n) -> str:
+        orders = [f"{i + 1}{self.d.pick(['', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'])}" for i in range(n)]
+        kind = self.d.below(4)
+        if kind == 0:
+            return f"{sql} ORDER BY {', '.join(orders)} LIMIT {self.d.pick([2, 1, 3, 0])}"
+        if kind == 1:
+            return f"{sql} ORDER BY {', '.join(orders)} OFFSET {self.d.below(3)}"
+        if kind == 2:
+            return f"{sql} ORDER BY {orders[0]} FETCH FIRST {1 + self.d.below(3)} ROWS WITH TIES"
+        return f"{sql} ORDER BY {', '.join(orders)} LIMIT {1 + self.d.below(3)} OFFSET {self.d.below(3)}"
+
+    def set_operation(self, depth, outer, types):
+        op = self.d.pick(["UNION ALL", "UNION", "INTERSECT", "EXCEPT", "EXCEPT ALL", "INTERSECT ALL"])
+        (a, _), (b, _) = self.query(depth - 1, outer, types), self.query(depth - 1, outer, types)
+        sql = f"({a}) {op} ({b})"
+        if self.d.chance(20):
+            c, _ = self.query(depth - 1, outer, types)
+            sql = f"({sql}) {self.d.pick(['UNION ALL', 'EXCEPT', 'INTERSECT', 'EXCEPT ALL'])} ({c})"
+        return (self.limited(sql, len(types)) if self.d.chance(20) else sql), types
+
+    def select(self, depth, outer, types) -> str:
+        frm, refs = self.source(depth, outer)
+        where = self.where(refs + outer, depth)
+        kind = self.d.below(10)
+        if kind <= 5:
+            distinct = self.d.pick(["", "", "", "DISTINCT "])
+            items = [self.expr(t, refs + outer, depth) for t in types]
+            if self.d.chance(12):
+                n = 1 + self.d.below(len(types))
+                return (f"SELECT DISTINCT ON ({', '.join(f'o{i}' for i in range(n))}) * FROM (SELECT {', '.join(f'{x} AS o{i}' for i, x in enumerate(items))} "
+                        f"FROM {frm}{where}) {self.name('q')} ORDER BY {', '.join(f'o{i}' for i in range(len(types)))}")
+            return f"SELECT {distinct}{', '.join(items)} FROM {frm}{where}"
+        if kind <= 7:
+            return self.grouped(frm, refs, where, depth, outer, types)
+        return self.windowed(f"{frm}{where}", refs, "", depth, outer, types)
+
+    def grouped(self, frm, refs, where, depth, outer, types) -> str:
+        keys = []
+        for _ in range(self.d.below(3)):
+            if self.d.chance(25):
+                t = self.d.pick(["int", "txt", "bool"])
+                x = self.expr(t, refs, 1)
+                if any(r.sql in x for r in refs):
+                    keys.append(Ref(x, t, plain=False))
+            elif refs:
+                r = self.d.pick(refs)
+                if r.sql not in [k.sql for k in keys]:
+                    keys.append(r)
+        aggs = []
+        for _ in range(1 + self.d.below(3)):
+            t = self.d.pick(types + ["big"])
+            sql = self.aggregate_of(t, refs, outer, min(depth, 1))
+            if sql and any(r.sql in sql for r in refs) or sql and sql.startswith("count(*)"):
+                aggs.append(Ref(sql, t, plain=False))
+        names = [k.sql for k in keys]
+        extra = []
+        if not keys:
+            clause = self.d.pick(["", "", " GROUP BY ()"]) if aggs else " GROUP BY ()"
+        else:
+            kind = self.d.below(8)
+            if kind <= 3:
+                clause = f" GROUP BY {', '.join(names)}"
+            elif kind == 4:
+                clause = f" GROUP BY ROLLUP ({', '.join(names)})"
+            elif kind == 5:
+                clause = f" GROUP BY CUBE ({', '.join(names)})"
+            elif kind == 6:
+                clause = f" GROUP BY GROUPING SETS (({', '.join(names)}), ({names[0]}), ())"
+            else:
+                clause = f" GROUP BY {names[0]}, ROLLUP ({', '.join(names)})"
+            if kind >= 4:
+                extra = [Ref(f"grouping({', '.join(names)})", "int", plain=False)]
+        inside = keys + aggs + extra
+        # A constant key would be taken for a position.
+        having = f" HAVING {self.expr('bool', inside + outer, min(depth, 2))}" if self.d.chance(30) else ""
+        if self.d.chance(15):
+            return self.windowed(f"{frm}{where}{clause}{having}", inside, "", depth, outer, types)
+        items = [self.expr(t, inside + outer, depth) for t in types]
+        return f"SELECT {', '.join(items)} FROM {frm}{where}{clause}{having}"
+
+    def windowed(self, body, refs, tail, depth, outer, types) -> str:
+        windows = [Ref(*self.window(self.d.pick(types + ["big"]), refs, depth), plain=False) for _ in range(1 + self.d.below(2))]
+        items = [self.expr(t, refs + windows + outer, min(depth, 2)) for t in types]
+        if not any(w.sql in x for w in windows for x in items):
+            w = windows[0]
+            if w.typ in types:
+                items[types.index(w.typ)] = w.sql
+        return f"SELECT {', '.join(items)} FROM {body}{tail}"
+
+    def window(self, typ, refs, depth) -> tuple[str, str]:
+        partition = ""
+        if refs and self.d.chance(60):
+            partition = f"PARTITION BY {self.d.pick(refs).sql} "
+        directions = ["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]
+        total = ", ".join(f"{r.sql}{self.d.pick(directions)}" for r in refs)
+        if self.d.chance(30) and refs:
+            first = self.d.pick(refs).sql
+            total = f"{first}{self.d.pick(directions)}, {total}"
+        order = f"ORDER BY {total}" if total else ""
+        arg = self.expr(typ, refs, 1)
+        kind = self.d.below(6)
+        if kind == 0 or not refs:
+            return f"row_number() OVER ({partition}{order})", "big"
+        if kind == 1:
+            loose = f"ORDER BY {self.d.pick(refs).sql}{self.d.pick(directions)}"
+            return f"{self.d.pick(['rank', 'dense_rank'])}() OVER ({partition}{self.d.pick([order, loose])})", "big"
+        if kind == 2:
+            extra = self.d.pick(["", ", 2", f", 1, {self.expr(typ, refs, 0)}", ", 0"])
+            return f"{self.d.pick(['lag', 'lead'])}({arg}{extra}) OVER ({partition}{order})", typ
+        if kind == 3 and self.d.chance(30):
+            return f"ntile({1 + self.d.below(3)}) OVER ({partition}{order})", "int"
+        frame, order = self.frame(refs, order)
+        if kind == 3:
+            fn = self.d.pick([f"first_value({arg})", f"last_value({arg})", f"nth_value({arg}, 2)"])
+            return f"{fn} OVER ({partition}ORDER BY {total}{frame if 'RANGE' not in frame or 'UNBOUNDED' in frame else ''})", typ
+        agg = {"int": f"{self.d.pick(['max', 'min'])}({arg})", "big": f"{self.d.pick(['count', 'sum'])}({self.expr('int', refs, 1)})",
+               "num": f"{self.d.pick(['sum', 'avg', 'min', 'max'])}({arg})", "flt": f"{self.d.pick(['sum', 'max'])}({arg})",
+               "txt": f"{self.d.pick(['min', 'max'])}({arg})", "bool": f"bool_or({arg})", "date": f"max({arg})"}[typ]
+        filt = f" FILTER (WHERE {self.expr('bool', refs, 1)})" if self.d.chance(15) else ""
+        return f"{agg}{filt} OVER ({partition}{order}{frame})", typ
+
+    def frame(self, refs, order) -> tuple[str, str]:
+        """A frame and the order that it needs."""
+        mode = self.d.pick(["", "ROWS", "RANGE", "GROUPS"])
+        if not mode:
+            return "", order
+        offset = lambda: self.d.pick(["1", "2", "0"])  # noqa: E731
+        if mode == "RANGE":
+            ordered = [r for r in refs if r.typ in ("int", "num", "flt", "date", "big")]
+            if not ordered:
+                return "", order
+            r = self.d.pick(ordered)
+            order = f"ORDER BY {r.sql}{self.d.pick(['', ' DESC', ' NULLS FIRST'])}"
+            step = {"int": "1", "big": "1", "num": "1.5", "flt": "0.5::float8", "date": "'1 day'::interval"}[r.typ]
+            offset = lambda: step  # noqa: E731
+        elif mode == "GROUPS":
+            order = f"ORDER BY {self.d.pick(refs).sql}{self.d.pick(['', ' DESC'])}"
+        start = self.d.pick(["UNBOUNDED PRECEDING", "{} PRECEDING", "CURRENT ROW", "{} FOLLOWING"])
+        ends = ["CURRENT ROW", "UNBOUNDED FOLLOWING", "{} FOLLOWING", "{} PRECEDING"]
+        if "CURRENT" in start:
+            ends = ends[:3]
+        if "FOLLOWING" in start:
+            ends = ends[1:3]
+        end = self.d.pick(ends)
+        exclude = self.d.pick(["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE TIES", " EXCLUDE GROUP"])
+        return f" {mode} BETWEEN {start.format(offset())} AND {end.format(offset())}{exclude}", order
+
+    # The whole.
+
+    def recursive(self) -> tuple[str, list]:
+        """A recursive CTE that ends, and its columns."""
+        kind = self.d.below(5)
+        filt = self.expr("bool", [Ref("e.x", "int"), Ref("e.y", "int")], 1) if self.d.chance(30) else "true"
+        if kind == 0:
+            return f"r(x, y) AS (SELECT x, y FROM e WHERE {filt} UNION SELECT r.x, e.y FROM r JOIN e ON r.y = e.x)", [("x", "int"), ("y", "int")]
+        if kind == 1:
+            return ("r(x, d) AS (SELECT k, 0 FROM t UNION SELECT e.y, r.d + 1 FROM r, e WHERE r.x = e.x AND r.d < 3)",
+                    [("x", "int"), ("d", "int")])
+        if kind == 2:
+            return (f"r(x, d) AS (SELECT x, 1 FROM e WHERE {filt} UNION ALL SELECT e.y, r.d + 1 FROM e JOIN r ON e.x = r.x WHERE r.d < 3)",
+                    [("x", "int"), ("d", "int")])
+        if kind == 3:
+            return ("r(x, s) AS (SELECT x, ''::text FROM e UNION SELECT e.y, left(r.s || coalesce(t.s, '-'), 2) FROM r JOIN e USING (x) "
+                    "LEFT JOIN t ON t.k = e.y)", [("x", "int"), ("s", "txt")])
+        return ("r(x) AS (SELECT a FROM t UNION SELECT DISTINCT e.y FROM r JOIN e ON e.x = r.x AND EXISTS (SELECT FROM u WHERE u.k = e.y))",
+                [("x", "int")])
+
+    def whole(self) -> str:
+        d = self.d
+        withs = []
+        if d.chance(12):
+            sql, columns = self.recursive()
+            withs.append(sql)
+            self.ctes.append(("r", columns))
+        for _ in range(d.below(3) if d.chance(25) else 0):
+            name = self.name("cte")
+            sql, types = self.query(2, [], None)
+            columns = [(f"c{i}", t) for i, t in enumerate(types)]
+            withs.append(f"{name}({', '.join(c for c, _ in columns)}) AS {d.pick(['', 'MATERIALIZED ', 'NOT MATERIALIZED '])}({sql})")
+            self.ctes.append((name, columns))
+        self.budget = 40
+        sql, types = self.query(1 + d.below(4), [], None)
+        if withs:
+            sql = f"WITH {'RECURSIVE ' if self.ctes[0][0] == 'r' else ''}{', '.join(withs)} {sql}"
+        names = ", ".join(f"c{i}" for i in range(len(types)))
+        return f"SELECT * FROM ({sql}) AS whole({names})"
+
+
+# Changes.
+
+
+class Changes:
+    """The changes of a round: batches of statements that both servers take."""
+
+    def __init__(self, rng: random.Random):
+        self.rng, self.next_id = rng, 0
+
+    def rows(self, table: str, n: int) -> str:
+        out = []
+        for _ in range(n):
+            row = [self.rng.choice(VALUES[t][:-1] if t in ("num", "flt") and self.rng.random() < 0.95 else VALUES[t]) for _, t in TABLES[table]]
+            if table == "w":
+                self.next_id += 1
+                row[0] = str(self.next_id)
+            out.append("(" + ", ".join(row) + ")")
+            if table != "w" and self.rng.random() < 0.2:
+                out.append(out[-1])
+        return f"INSERT INTO {table} VALUES {', '.join(out)}"
+
+    def where(self, table: str) -> str:
+        c, t = self.rng.choice(TABLES[table])
+        return f"{c} IS NOT DISTINCT FROM ({self.rng.choice(VALUES[t])})::{SQL_TYPE[t]}"
+
+    def batch(self, n: int) -> list[str]:
+        rng, out = self.rng, []
+        for table in rng.sample(list(TABLES), rng.randint(1, len(TABLES))):
+            kind = rng.random()
+            if n == 0 or kind < 0.5:
+                out.append(self.rows(table, rng.randint(1, 6)))
+            elif kind < 0.68:
+                out.append(f"DELETE FROM {table} WHERE {self.where(table)}")
+            elif kind < 0.72:
+                out.append(f"DELETE FROM {table}")
+            else:
+                settable = [c for c in TABLES[table] if c[0] != "id"]
+                c, t = rng.choice(settable)
+                value = f"{c} + 1" if t == "int" and rng.random() < 0.3 else f"({rng.choice(VALUES[t])})::{SQL_TYPE[t]}"
+                out.append(f"UPDATE {table} SET {c} = {value} WHERE {self.where(table)}")
+        return out
+
+
+# Judging.
+
+
+def plain(rows: list[tuple], oids: list[int]) -> collections.Counter:
+    """Rows as values: numbers without their scale, floating-point numbers to eleven digits."""
+
+    def value(v, oid):
+        if v is None:
+            return None
+        if oid == 1700 and v[-1].isdigit():
+            return str(+decimal.Decimal(v).normalize()) if decimal.Decimal(v) else "0"
+        if oid in (700, 701):
+            return f"{float(v) + 0.0:.11g}".replace("-0", "0") if float(v) == 0 else f"{float(v):.11g}"
+        return v
+
+    return collections.Counter(tuple(value(v, o) for v, o in zip(r, oids)) for r in rows)
+
+
+def difference(want: collections.Counter, got: collections.Counter) -> str:
+    return f"missing {sorted((want - got).elements(), key=repr)[:6]}, too many {sorted((got - want).elements(), key=repr)[:6]}"
+
+
+class Fault(Exception):
+    """What did not hold, and for which query."""
+
+    def __init__(self, kind: str, what: str):
+        super().__init__(f"{kind}: {what}")
+        self.kind = kind
+
+
+class Judge:
+    """Two connections, the tables on both, views on one."""
+
+    def __init__(self, pg_dsn: str, server: Riverdelta, schema: str):
+        self.pg, self.server, self.schema = Wire(pg_dsn), server, schema
+        self.rd = Wire(server.dsn)
+        self.counts = collections.Counter()
+
+    def both(self, sql: str):
+        for wire in (self.pg, self.rd):
+            o = wire.run(sql)
+            if o.state:
+                raise RuntimeError(f"{o.state} {o.message}: {sql}")
+
+    def begin(self):
+        self.both(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
+        self.both(f"CREATE SCHEMA {self.schema}")
+        self.path()
+        for t, columns in TABLES.items():
+            self.both(f"CREATE TABLE {t} ({', '.join(f'{c} {SQL_TYPE[ty]}' + (' PRIMARY KEY' if c == 'id' else '') for c, ty in columns)})")
+
+    def path(self):
+        self.pg.run("SET statement_timeout = '3s'")
+        self.rd.run("SET statement_timeout = '60s'")
+        self.both(f"SET search_path = {self.schema}")
+
+    def end(self):
+        self.both(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
+
+    def create(self, view: str, sql: str) -> bool:
+        """Makes the view, if PostgreSQL knows the query at all."""
+        if self.pg.run(f"EXPLAIN {sql}").state:
+            self.counts["refused by PostgreSQL"] += 1
+            return False
+        o = self.rd.run(f"CREATE MATERIALIZED VIEW {view} AS {sql}")
+        if o.state:
+            raise Fault("refused", f"{o.state} {o.message}")
+        return True
+
+    def apply(self, batch: list[str]):
+        for sql in ["BEGIN", *batch, "COMMIT"]:
+            self.both(sql)
+
+    def check(self, view: str, sql: str):
+        want = self.pg.run(sql)
+        if want.state:
+            self.counts[f"fails on PostgreSQL ({want.state})"] += 1
+            return
+        once, kept = self.rd.run(sql), self.rd.run(f"SELECT * FROM {view}")
+        for what, o in (("one-off", once), ("view", kept)):
+            if o.state:
+                raise Fault(f"{what} fails", f"{o.state} {o.message}")
+        w, g = plain(want.rows, want.oids), plain(once.rows, want.oids)
+        if w != g:
+            raise Fault("one-off", difference(w, g))
+        w, g = collections.Counter(once.rows), collections.Counter(kept.rows)
+        if w != g:
+            raise Fault("view", difference(w, g))
+        self.counts["compared"] += 1
+        self.counts["rows"] += len(want.rows)
+
+
+def run_queries(judge: Judge, queries: list[str], changes: list, restart=None, subscribe=False) -> list[tuple[str, Fault, int]]:
+    """The round for these queries. Returns the faults: the query, what did not hold, after which batch."""
+    judge.begin()
+    faults, views = [], {}
+    for n, sql in enumerate(queries):
+        try:
+            if judge.create(f"v{n}", sql):
+                views[f"v{n}"] = sql
+        except Fault as f:
+            faults.append((sql, f, -1))
+    subscription = None
+    if subscribe and views:
+        name = max(views)
+        subscription = Subscription(judge.server, f"{judge.schema}.{name}")
+        subscribed = views[name]
+    for n, batch in enumerate(changes):
+        judge.apply(batch)
+        if restart and n == len(changes) // 2:
+            if subscription:
+                subscription.close()
+                subscription = None
+            restart()
+            judge.rd = Wire(judge.server.dsn)
+            judge.path()
+        for view, sql in list(views.items()):
+            try:
+                judge.check(view, sql)
+            except Fault as f:
+                faults.append((sql, f, n))
+                del views[view]
+    if subscription:
+        want = judge.rd.run(f"SELECT * FROM {name}")
+        if not want.state:
+            try:
+                escaped = [tuple(None if v is None else v.replace("\\", "\\\\") for v in r) for r in want.rows]
+                subscription.wait_for(escaped, 20)
+            except (AssertionError, TimeoutError) as e:
+                faults.append((subscribed, Fault("subscribe", str(e)[:500]), len(changes)))
+        subscription.close()
+    judge.end()
+    return faults
+
+
+def make(taken: list[int]) -> str:
+    return Gen(Draw(taken)).whole()
+
+
+def shrink(judge: Judge, taken: list[int], changes: list, kind: str, seconds: float) -> tuple[str, list, Fault]:
+    """A simpler query, and fewer changes, with a fault of the same kind."""
+    until = time.monotonic() + seconds
+
+    def fails(sql, batches):
+        if time.monotonic() > until:
+            return None
+        try:
+            found = run_queries(judge, [sql], batches)
+        except (RuntimeError, ConnectionError) as e:
+            if not judge.server.proc.running():
+                judge.server.start()
+            judge.rd = Wire(judge.server.dsn)
+            found = [(sql, Fault("lost", str(e)), 0)]
+        return next((f for _, f, _ in found if f.kind == kind), None)
+
+    best, fault = make(taken), None
+    size = max(1, len(taken) // 2)
+    while size >= 1 and time.monotonic() < until:
+        at, progress = 0, False
+        while at < len(taken) and time.monotonic() < until:
+            for other in (taken[:at] + taken[at + size:], taken[:at] + [0] * size + taken[at + size:]):
+                d = Draw(other)
+                sql = Gen(d).whole()
+                if sql == best or len(sql) > len(best) or len(sql) == len(best) and len(d.taken) >= len(taken):
+                    continue
+                if f := fails(sql, changes):
+                    taken, best, fault, progress = d.taken, sql, f, True
+                    break
+            else:
+                at += size
+        if not progress or size > 1:
+            size //= 2
+    for n in range(len(changes) - 1, -1, -1):
+        for m in range(len(changes[n]) - 1, -1, -1):
+            other = [b if i != n else b[:m] + b[m + 1:] for i, b in enumerate(changes)]
+            if f := fails(best, other):
+                changes, fault = other, f
+    return best, [b for b in changes if b], fault
+
+
+def queries_of(seed: int, n: int) -> list[tuple[str, list[int]]]:
+    out = []
+    for i in range(n):
+        d = Draw(rng=random.Random(f"{seed}/{i}"))
+        out.append((Gen(d).whole(), d.taken))
+    return out
+
+
+def run_round(judge: Judge, seed: int, queries: int = 6, batches: int = 5, restart=None, subscribe=True):
+    made = queries_of(seed, queries)
+    changes = Changes(random.Random(f"{seed}/changes"))
+    batches = [changes.batch(n) for n in range(batches)]
+    return made, batches, run_queries(judge, [sql for sql, _ in made], batches, restart, subscribe)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--pg", required=True)
+    p.add_argument("--seed", type=int, default=int(time.time()))
+    p.add_argument("--rounds", type=int, default=20)
+    p.add_argument("--queries", type=int, default=6)
+    p.add_argument("--restart-every", type=int, default=10)
+    p.add_argument("--shrink", type=float, default=30, help="seconds for each fault; 0 for none")
+    p.add_argument("--keep-going", action="store_true")
+    p.add_argument("--show", action="store_true", help="print the queries")
+    a = p.parse_args()
+    directory = tempfile.mkdtemp(prefix="random-")
+    server = Riverdelta(directory, workers=2).start()
+    judge = Judge(a.pg, server, f"random_{os.getpid()}")
+    bad, seen, began = 0, collections.Counter(), time.monotonic()
+    print(f"seed {a.seed}", flush=True)
+    try:
+        for seed in range(a.seed, a.seed + a.rounds):
+            if a.show:
+                print("\n".join(sql for sql, _ in queries_of(seed, a.queries)))
+            again = (lambda: server.restart(kill=True, workers=3 - server.workers)) if a.restart_every and seed % a.restart_every == 0 else None
+            try:
+                made, batches, faults = run_round(judge, seed, a.queries, restart=again)
+            except (RuntimeError, ConnectionError, OSError) as e:
+                print(f"seed {seed}: {e}\n" + "\n".join(server.panics()[-3:]), flush=True)
+                bad += 1
+                if not server.proc.running():
+                    server.restart(kill=True)
+                judge = Judge(a.pg, server, judge.schema)
+                continue
+            for sql, fault, when in faults:
+                bad += 1
+                seen[fault.kind] += 1
+                print(f"seed {seed}, batch {when}, {fault}\n  {sql}", flush=True)
+                taken = next(t for s, t in made if s == sql)
+                if a.shrink and fault.kind != "subscribe":
+                    best, changes, f = shrink(judge, taken, batches, fault.kind, a.shrink)
+                    print(f"  shrunk: {f or 'no simpler one'}\n    {best}", flush=True)
+                    if f and f.kind != "refused":
+                        print("\n".join(f"      {'; '.join(c)}" for c in changes), flush=True)
+            if faults and not a.keep_going:
+                break
+    finally:
+        print(f"{dict(judge.counts)}, {bad} faults {dict(seen)}, {time.monotonic() - began:.0f} s; panics: {len(server.panics())}")
+        server.stop()
+        if not bad:
+            shutil.rmtree(directory, ignore_errors=True)
+        else:
+            print(server.log)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
