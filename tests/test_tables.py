@@ -247,3 +247,80 @@ def run(jobs):
         th.join(120)
     if failures:
         raise failures[0]
+
+
+def test_two_blocks_that_lock_and_change_a_row_are_serialized(rd):
+    t = "locked"
+    with rd.connect(autocommit=False) as a, rd.connect(autocommit=False) as b:
+        a.execute(f"CREATE TABLE {t} (id int PRIMARY KEY, n int)")
+        a.execute(f"INSERT INTO {t} VALUES (1, 10), (2, 20)")
+        a.commit()
+        for c in (a, b):
+            assert c.execute(f"SELECT n FROM {t} WHERE id = 1 FOR UPDATE").fetchone() == (10,)
+            c.execute(f"UPDATE {t} SET n = n + 1 WHERE id = 1")
+        a.commit()
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            b.commit()
+        # What was only locked counts as read too.
+        for c, mine, other in ((a, 1, 2), (b, 2, 1)):
+            c.execute(f"SELECT n FROM {t} WHERE id = {other} FOR SHARE").fetchone()
+            c.execute(f"UPDATE {t} SET n = 0 WHERE id = {mine}")
+        b.commit()
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            a.commit()
+        assert a.execute(f"SELECT n FROM {t} ORDER BY id").fetchall() == [(11,), (0,)]
+
+
+def test_ddl_is_seen_by_nobody_before_its_commit(rd, db):
+    t = "fresh"
+    with rd.connect(autocommit=False) as other:
+        other.execute(f"CREATE TABLE {t} (id int PRIMARY KEY, n int)")
+        other.execute(f"INSERT INTO {t} SELECT g, g FROM generate_series(1, 100) g")
+        other.execute(f"CREATE MATERIALIZED VIEW {t}_m AS SELECT sum(n) AS s FROM {t}")
+        other.execute(f"CREATE INDEX {t}_i ON {t} (n)")
+        assert other.execute(f"SELECT s FROM {t}_m").fetchone() == (5050,)
+        assert other.execute(f"SELECT id FROM {t} WHERE n = 7").fetchone() == (7,)
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            db.execute(f"SELECT * FROM {t}")
+        other.commit()
+        assert db.execute(f"SELECT s FROM {t}_m").fetchone() == (5050,)
+        db.execute(f"INSERT INTO {t} VALUES (101, 1)")
+        assert db.execute(f"SELECT s FROM {t}_m").fetchone() == (5051,)
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            db.execute(f"INSERT INTO {t} VALUES (50, 1)")
+        # Two make the same name: the later commit fails whole.
+        other.execute(f"CREATE TABLE {t}_2 (a int)")
+        other.execute(f"INSERT INTO {t} VALUES (200, 0)")
+        db.execute(f"CREATE TABLE {t}_2 (b int)")
+        with pytest.raises(psycopg.errors.DuplicateTable):
+            other.commit()
+        assert other.execute(f"SELECT count(*) FROM {t}").fetchone() == (101,)
+
+
+def test_ddl_and_writes_of_a_transaction_survive_a_kill_together(riverdelta):
+    with riverdelta.connect(autocommit=False) as c:
+        c.execute("CREATE TABLE k (id int PRIMARY KEY)")
+        c.execute("INSERT INTO k SELECT generate_series(1, 1000)")
+        c.execute("CREATE MATERIALIZED VIEW km AS SELECT count(*) AS n FROM k")
+        c.commit()
+        c.execute("CREATE TABLE never (id int)")
+        c.execute("INSERT INTO k VALUES (5000)")
+        riverdelta.restart(kill=True)
+        c.close()
+    with riverdelta.connect() as c:
+        assert c.execute("SELECT n FROM km").fetchone() == (1000,)
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            c.execute("SELECT * FROM never")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            c.execute("INSERT INTO k VALUES (7)")
+
+
+def test_errors_say_what_they_are_about(db):
+    t = "constrained"
+    db.execute(f"CREATE TABLE {t} (id int PRIMARY KEY, n int NOT NULL, u int UNIQUE, CHECK (n > 0))")
+    db.execute(f"INSERT INTO {t} VALUES (1, 1, 1)")
+    for row, column, constraint in [("1, 1, 2", None, f"{t}_pkey"), ("2, NULL, 2", "n", None), ("2, 1, 1", None, f"{t}_u_key"), ("2, 0, 2", None, f"{t}_n_check")]:
+        with pytest.raises(psycopg.errors.IntegrityError) as e:
+            db.execute(f"INSERT INTO {t} VALUES ({row})")
+        d = e.value.diag
+        assert (d.schema_name, d.table_name, d.column_name, d.constraint_name) == ("public", t, column, constraint)

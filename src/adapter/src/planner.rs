@@ -197,12 +197,12 @@ impl Planner {
         optimize::plan_dataflow(mir, &octx, indexes)
     }
 
-    /// Replaces materialized views by their queries wherever a shard in `written` lies below, so that a transaction sees its own writes through them.
+    /// Replaces materialized views by their queries wherever they are `written` or a shard below is, so that a transaction sees its own writes through them.
     pub fn expand(&self, catalog: &Arc<Catalog>, mir: &mut Mir, written: &dyn Fn(GlobalId) -> bool) -> Result<(), SqlError> {
         if let Mir::Get { id: Id::Global(id), .. } = mir {
             let id = *id;
             if let Some(item) = catalog.item(id) {
-                if matches!(item.kind, ItemKind::MaterializedView { .. }) && catalog.input_shards([id]).into_iter().any(written) {
+                if matches!(item.kind, ItemKind::MaterializedView { .. }) && (written(id) || catalog.input_shards([id]).into_iter().any(written)) {
                     *mir = (*self.view_mir(catalog, item)?).clone();
                     return self.expand(catalog, mir, written);
                 }

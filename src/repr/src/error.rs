@@ -148,11 +148,44 @@ pub struct SqlError {
     pub detail: Option<String>,
     pub hint: Option<String>,
     pub position: Option<u32>,
+    /// Of an error that a statement meets, not of one that is a value in a dataflow.
+    #[serde(default)]
+    pub fields: Option<Box<ErrorFields>>,
+}
+
+/// What an error is about, for programs.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct ErrorFields {
+    pub schema: Option<String>,
+    pub table: Option<String>,
+    pub column: Option<String>,
+    pub constraint: Option<String>,
+    /// Where it arose, as a person reads it: `COPY t, line 3, column a: "x"`.
+    pub context: Option<String>,
 }
 
 impl SqlError {
     pub fn new(code: SqlState, message: impl Into<String>) -> SqlError {
-        SqlError { code, message: message.into(), detail: None, hint: None, position: None }
+        SqlError { code, message: message.into(), detail: None, hint: None, position: None, fields: None }
+    }
+    fn fields(&mut self) -> &mut ErrorFields {
+        self.fields.get_or_insert_default()
+    }
+    pub fn of_table(mut self, schema: impl Into<String>, table: impl Into<String>) -> SqlError {
+        (self.fields().schema, self.fields().table) = (Some(schema.into()), Some(table.into()));
+        self
+    }
+    pub fn of_column(mut self, column: impl Into<String>) -> SqlError {
+        self.fields().column = Some(column.into());
+        self
+    }
+    pub fn of_constraint(mut self, constraint: impl Into<String>) -> SqlError {
+        self.fields().constraint = Some(constraint.into());
+        self
+    }
+    pub fn in_context(mut self, context: impl Into<String>) -> SqlError {
+        self.fields().context = Some(context.into());
+        self
     }
     pub fn with_detail(mut self, detail: impl Into<String>) -> SqlError {
         self.detail = Some(detail.into());

@@ -4,6 +4,7 @@
 //! can come back `AS OF` the progress it saw before the stop.
 
 use super::request::Event;
+use super::request::WriteTxn;
 use super::{keys::Keys, reads::Reads, router::Router, sources::Sources, Clock, Coordinator, REPLAY_MS};
 use crate::builtin::PUBLIC_OID;
 use crate::catalog::{key, Catalog, Item, FIRST_USER_ID};
@@ -95,14 +96,15 @@ impl Coordinator {
         }
         if !self.catalog().has_schema("public") {
             let public = super::request::Op::CreateSchema { name: "public".into(), oid: PUBLIC_OID };
-            self.ddl(vec![public])?;
+            self.ddl(WriteTxn { ddl: vec![public], ..WriteTxn::default() })?;
         }
         // Temporary objects end with their session, also when that ended with the process.
         let catalog = self.catalog();
         for (schema, _) in catalog.schemas().filter(|s| s.0.starts_with("pg_temp_")) {
             let roots: Vec<GlobalId> = catalog.items_in(schema).iter().map(|i| i.id).collect();
             let ids = catalog.drop_order(&roots, true)?;
-            self.ddl(vec![super::request::Op::Drop { ids }, super::request::Op::DropSchema { name: schema.to_string() }])?;
+            let ddl = vec![super::request::Op::Drop { ids }, super::request::Op::DropSchema { name: schema.to_string() }];
+            self.ddl(WriteTxn { ddl, ..WriteTxn::default() })?;
         }
         Ok(())
     }

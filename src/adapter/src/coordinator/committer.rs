@@ -154,7 +154,7 @@ impl Coordinator {
     }
 
     /// Errors: 40001 if what the transaction read has changed since, in a tick or earlier in this one.
-    fn validate(&self, txn: &WriteTxn, changes: &BTreeMap<GlobalId, Vec<Deltas>>, touched: &HashSet<(GlobalId, Vec<u8>)>) -> Result<(), SqlError> {
+    pub(super) fn validate(&self, txn: &WriteTxn, changes: &BTreeMap<GlobalId, Vec<Deltas>>, touched: &HashSet<(GlobalId, Vec<u8>)>) -> Result<(), SqlError> {
         let Some(read_at) = txn.read_at else { return Ok(()) };
         let changed = |id: &GlobalId| self.last_write.get(id).is_some_and(|w| *w > read_at) || changes.contains_key(id);
         let key_changed = |k: &(GlobalId, Vec<u8>)| touched.contains(k) || self.key_writes.changed_since(k, read_at);
@@ -178,7 +178,7 @@ pub struct KeyWrites {
 const KEYS_MAX: usize = 1_000_000;
 
 impl KeyWrites {
-    fn note(&mut self, keys: HashSet<(GlobalId, Vec<u8>)>, t: Timestamp) {
+    pub(super) fn note(&mut self, keys: HashSet<(GlobalId, Vec<u8>)>, t: Timestamp) {
         self.last.extend(keys.into_iter().map(|k| (k, t)));
         if self.last.len() > KEYS_MAX {
             let mut times: Vec<Timestamp> = self.last.values().copied().collect();

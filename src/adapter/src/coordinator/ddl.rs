@@ -1,41 +1,89 @@
 //! Catalog changes and what they start and stop.
 //!
-//! All of a statement's changes go into one tick; what runs (dataflows, sources) follows the durable catalog, so a crash
+//! All of a transaction's changes go into one tick, with what it wrote; what runs (dataflows, sources) follows the durable catalog, so a crash
 //! in between is mended by the next start.
 
-use super::request::Op;
+use super::committer::concat;
+use super::keys::Undo;
+use super::request::{Op, WriteTxn};
 use super::{Coordinator, IndexState, LEASE_MS};
 use crate::catalog::{key, Catalog, Item, ItemKind};
 use crate::planner::{captured_ctx, default_key};
 use dataflow::Command;
 use plan::{DataflowDesc, Export};
 use repr::error::state;
-use repr::{GlobalId, SqlError, Timestamp};
+use repr::{Deltas, GlobalId, SqlError, Timestamp};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 impl Coordinator {
-    /// Applies changes, all or nothing.
-    pub(super) fn ddl(&mut self, ops: Vec<Op>) -> Result<(), SqlError> {
+    /// Applies a transaction that changes the catalog, all or nothing. Returns its time.
+    pub(super) fn ddl(&mut self, txn: WriteTxn) -> Result<Timestamp, SqlError> {
         let before = self.catalog();
         let mut after = (*before).clone();
         after.version += 1;
         let t = self.next_time();
         let mut tick = storage::Tick { t, lease: t + LEASE_MS, ..Default::default() };
-        for op in &ops {
+        for op in &txn.ddl {
             check_and_apply(&mut after, op, &mut tick)?;
         }
+        self.validate(&txn, &BTreeMap::new(), &HashSet::new())?;
+        let WriteTxn { ddl: ops, writes, .. } = txn;
+        let writes: Vec<(GlobalId, Deltas)> = writes.into_iter().filter(|w| after.item(w.0).is_some()).collect();
+        let new_tables: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Create { item, .. } = op { Some(item.id) } else { None }).collect();
+        for item in new_tables.iter().filter_map(|id| after.item(*id)) {
+            self.keys.add(item);
+        }
+        let mut undo = Undo::default();
+        let written = writes.iter().try_for_each(|(table, deltas)| self.keys.apply(&after, *table, deltas, &mut undo));
+        let appended = written.and_then(|()| self.append_ddl(tick, &before, &after, &writes));
+        let shards = match appended {
+            Ok(shards) => shards,
+            Err(e) => {
+                self.keys.undo_tick(undo);
+                new_tables.iter().for_each(|id| self.keys.remove(*id));
+                return Err(e);
+            }
+        };
+        let touched = writes.iter().flat_map(|(table, deltas)| self.keys.primary(*table, deltas).into_iter().map(|k| (*table, k))).collect();
+        self.key_writes.note(touched, t);
+        for (id, _) in &shards {
+            self.last_write.insert(*id, t);
+        }
+        self.closed = t;
+        self.cluster.send(Command::Tick { t, shards: Arc::new(shards) });
+        let after = Arc::new(after);
+        *self.catalog.write() = after.clone();
+        self.follow(&before, &after, ops, t)?;
+        Ok(t)
+    }
+
+    /// Makes the tick durable. Returns the writes by shard.
+    fn append_ddl(
+        &mut self,
+        mut tick: storage::Tick,
+        before: &Catalog,
+        after: &Catalog,
+        writes: &[(GlobalId, Deltas)],
+    ) -> Result<Vec<(GlobalId, Deltas)>, SqlError> {
+        let mut by_shard: BTreeMap<GlobalId, Vec<Deltas>> = BTreeMap::new();
+        for (id, deltas) in writes {
+            by_shard.entry(*id).or_default().push(deltas.clone());
+        }
+        let shards: Vec<(GlobalId, Deltas)> = by_shard.into_iter().map(|(id, parts)| (id, concat(parts))).filter(|s| !s.1.is_empty()).collect();
+        tick.shards = shards.clone();
         if after.next_id != before.next_id {
             tick.meta.push((key::NEXT_ID.to_vec(), Some(after.next_id.to_string().into_bytes())));
         }
         storage::kill_point("ddl-before-append");
         self.append(tick)?;
         storage::kill_point("ddl-after-append");
-        self.closed = t;
-        self.cluster.send(Command::Tick { t, shards: Arc::new(Vec::new()) });
-        let after = Arc::new(after);
-        *self.catalog.write() = after.clone();
+        Ok(shards)
+    }
 
+    /// Starts and stops what runs as the catalog now says.
+    fn follow(&mut self, before: &Catalog, after: &Arc<Catalog>, ops: Vec<Op>, t: Timestamp) -> Result<(), SqlError> {
         let mut restart = Vec::new();
         for op in ops {
             match op {
@@ -43,7 +91,9 @@ impl Coordinator {
                     if let Some(plan) = plan {
                         self.planner.remember(item.id, plan);
                     }
-                    self.created(&after, &item, t)?;
+                    // What a later change of the transaction dropped again never ran.
+                    let Some(item) = after.item(item.id) else { continue };
+                    self.created(after, item, t)?;
                     if let ItemKind::SourceTable { source, .. } = &item.kind {
                         restart.push(*source);
                     }
@@ -51,7 +101,7 @@ impl Coordinator {
                         restart.push(item.id);
                     }
                 }
-                Op::Drop { ids } => self.dropped(&before, &ids),
+                Op::Drop { ids } => self.dropped(before, &ids),
                 Op::Update { item } => self.planner.forget_text(item.id),
                 Op::CreateSchema { .. } | Op::DropSchema { .. } => {}
             }
@@ -67,6 +117,8 @@ impl Coordinator {
     /// Starts what a new object needs.
     pub(super) fn created(&mut self, catalog: &Arc<Catalog>, item: &Item, as_of: Timestamp) -> Result<(), SqlError> {
         match &item.kind {
+            // Of a transaction that has filled it already, its keys are known.
+            ItemKind::Table(_) if self.keys.watches(item.id) => {}
             ItemKind::Table(_) => self.keys.add(item),
             ItemKind::MaterializedView { quarantine, .. } => {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));
@@ -133,7 +185,8 @@ impl Coordinator {
     }
 }
 
-fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage::Tick) -> Result<(), SqlError> {
+/// Makes one change to the catalog, and notes what becomes durable. Errors: what the change needs is not as it was planned.
+pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage::Tick) -> Result<(), SqlError> {
     match op {
         Op::CreateSchema { name, oid } => {
             if catalog.has_schema(name) {

@@ -163,6 +163,10 @@ impl KeySet {
         let values = self.codec.decode_row(key);
         let shown: Vec<String> = values.iter().zip(self.codec.types()).map(|(v, t)| repr::text::to_text(v, &t.ty, &style)).collect();
         let e = SqlError::new(state::UNIQUE_VIOLATION, format!("duplicate key value violates unique constraint \"{}\"", self.name));
-        Err(e.with_detail(format!("Key ({names})=({}) already exists.", shown.join(", "))))
+        let e = e.with_detail(format!("Key ({names})=({}) already exists.", shown.join(", "))).of_constraint(&self.name);
+        Err(match item {
+            Some(i) => e.of_table(&i.schema, &i.name),
+            None => e,
+        })
     }
 }

@@ -21,9 +21,9 @@ pub(crate) use committer::concat;
 /// Starting from a data directory.
 pub mod boot;
 /// Catalog changes and what they start and stop.
-mod ddl;
+pub(crate) mod ddl;
 /// Primary keys of tables.
-mod keys;
+pub(crate) mod keys;
 /// Read times, peeks, subscribes.
 mod reads;
 /// Running sources.
@@ -191,15 +191,15 @@ impl Coordinator {
                 let _ = answer.send(result);
             }
             Request::ReleaseHold(at) => self.release_hold(at),
-            Request::Write(w, answer) => self.pending.writes.push((w, answer)),
+            Request::Write(w, answer) if w.ddl.is_empty() => self.pending.writes.push((w, answer)),
+            Request::Write(w, answer) => {
+                // Writes that came before it belong before it.
+                self.commit_pending();
+                let result = self.ddl(w);
+                let _ = answer.send(result);
+            }
             Request::CheckKeys(table, deltas, answer) => {
                 let _ = answer.send(self.keys.check(&self.catalog(), table, &deltas));
-            }
-            Request::Ddl(ops, answer) => {
-                // Writes that came before the statement belong before it.
-                self.commit_pending();
-                let result = self.ddl(ops);
-                let _ = answer.send(result);
             }
             Request::Introspect(answer) => {
                 let _ = answer.send(self.introspect());

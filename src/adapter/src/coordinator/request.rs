@@ -41,7 +41,6 @@ pub enum Request {
     Write(WriteTxn, Answer<Timestamp>),
     /// Whether these changes alone would break the table's keys.
     CheckKeys(GlobalId, Deltas, Answer<()>),
-    Ddl(Vec<Op>, Answer<()>),
     Introspect(oneshot::Sender<Introspection>),
     Shutdown(oneshot::Sender<()>),
 }
@@ -89,8 +88,11 @@ pub struct SubscribeStarted {
     pub updates: SubscribeReceiver,
 }
 
-/// A transaction's changes to tables, to be committed in one tick.
+/// A transaction's changes to the catalog and to tables, to be committed in one tick.
+#[derive(Default)]
 pub struct WriteTxn {
+    /// Made before the writes.
+    pub ddl: Vec<Op>,
     pub writes: Vec<(GlobalId, Deltas)>,
     /// What was read, at `read_at`: a change to it since is a conflict.
     pub read_set: ReadSet,
@@ -98,6 +100,7 @@ pub struct WriteTxn {
 }
 
 /// One catalog change; several are applied in one tick.
+#[derive(Clone)]
 pub enum Op {
     CreateSchema {
         name: String,

@@ -77,19 +77,15 @@ impl Session {
         if self.cursors.contains_key(&name) {
             return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
         }
+        // The cursor outlives the statement, and with it the statement's time limit.
+        let deadline = self.deadline.take();
         let (desc, stream, subscription) = match plan {
-            Plan::Select(p) => {
-                let desc = p.desc.clone();
-                // The cursor outlives the statement, and with it the statement's time limit.
-                let deadline = self.deadline.take();
-                let running = self.start_select(*p).await;
-                self.deadline = deadline;
-                (desc, running?.into_stream(), false)
-            }
-            Plan::Subscribe(p) => (p.result.clone(), self.start_subscribe(*p).await?, true),
+            Plan::Select(p) => (p.desc.clone(), self.start_select(*p).await.map(|r| r.into_stream()), false),
+            Plan::Subscribe(p) => (p.result.clone(), self.start_subscribe(*p).await, true),
             _ => return Err(SqlError::new(state::INVALID_CURSOR_STATE, "a cursor needs a query or a subscription")),
         };
-        self.cursors.insert(name, Cursor { desc, stream, ready: VecDeque::new(), ended: false, subscription, held: hold });
+        self.deadline = deadline;
+        self.cursors.insert(name, Cursor { desc, stream: stream?, ready: VecDeque::new(), ended: false, subscription, held: hold });
         Ok(Response::Tag("DECLARE CURSOR".into()))
     }
 

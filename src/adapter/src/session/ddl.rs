@@ -2,7 +2,8 @@
 
 use super::{Response, Session};
 use crate::catalog::{Catalog, Constraint, Item, ItemKind, Namespace, Table, ITEM_VERSION};
-use crate::coordinator::request::{Op, Request};
+use crate::coordinator::ddl::check_and_apply;
+use crate::coordinator::request::{Op, Request, WriteTxn};
 use crate::planner::{qualified, quote};
 use repr::error::state;
 use repr::{GlobalId, RelDesc, SqlError, SqlType};
@@ -46,9 +47,56 @@ impl Session {
         }
     }
 
-    /// Hands changes to the coordinator; answers when they are durable.
-    pub(super) async fn apply(&mut self, ops: Vec<Op>) -> Result<(), SqlError> {
-        self.shared.ask(|answer| Request::Ddl(ops, answer)).await
+    /// Makes changes in the transaction's catalog; its commit makes them everybody's.
+    pub(super) fn apply(&mut self, ops: Vec<Op>) -> Result<(), SqlError> {
+        let mut catalog = (*self.catalog()).clone();
+        for op in &ops {
+            check_and_apply(&mut catalog, op, &mut storage::Tick::default())?;
+        }
+        if let Some(o) = self.txn.open() {
+            o.ddl.extend(ops);
+        }
+        *self.overlay.lock() = None;
+        Ok(())
+    }
+
+    /// The catalog with the changes of the open transaction.
+    pub(super) fn catalog(&self) -> Arc<Catalog> {
+        let shared = self.shared.catalog();
+        let ops = self.txn.ddl();
+        if ops.is_empty() {
+            return shared;
+        }
+        let mut overlay = self.overlay.lock();
+        if let Some((version, catalog)) = &*overlay {
+            if *version == shared.version {
+                return catalog.clone();
+            }
+        }
+        let mut catalog = (*shared).clone();
+        for op in ops {
+            // What does not fit what others have done since is an error at commit.
+            let _ = check_and_apply(&mut catalog, op, &mut storage::Tick::default());
+        }
+        let catalog = Arc::new(catalog);
+        *overlay = Some((shared.version, catalog.clone()));
+        catalog
+    }
+
+    /// The transaction's changes to the catalog are not to be.
+    pub(super) fn forget_ddl(&mut self, ops: &[Op]) {
+        *self.overlay.lock() = None;
+        for op in ops {
+            if let Op::Create { item, .. } = op {
+                self.shared.planner.forget(item.id);
+            }
+        }
+        let temp = self.temp_schema_name();
+        self.temp_schema = self.shared.catalog().has_schema(&temp).then_some(temp);
+    }
+
+    fn temp_schema_name(&self) -> String {
+        format!("pg_temp_{}", self.backend_key().0)
     }
 
     /// An entry with what all have in common filled in.
@@ -69,7 +117,7 @@ impl Session {
 
     /// Whether the name is taken, with the notice of IF NOT EXISTS if it is and that was said.
     pub(super) fn exists(&mut self, name: &FullName, namespace: Namespace, if_not_exists: bool) -> Result<bool, SqlError> {
-        let catalog = self.shared.catalog();
+        let catalog = self.catalog();
         match catalog.check_free(&name.schema, namespace, &name.name) {
             Ok(()) => Ok(false),
             Err(e) if if_not_exists => {
@@ -82,7 +130,7 @@ impl Session {
     }
 
     async fn create_schema(&mut self, name: String, if_not_exists: bool) -> Result<Response, SqlError> {
-        if self.shared.catalog().has_schema(&name) || crate::builtin::is_system_schema(&name) {
+        if self.catalog().has_schema(&name) || crate::builtin::is_system_schema(&name) {
             let message = format!("schema \"{name}\" already exists");
             if !if_not_exists {
                 return Err(SqlError::new(state::DUPLICATE_SCHEMA, message));
@@ -95,7 +143,7 @@ impl Session {
                 .with_detail("The prefix \"pg_\" is reserved for system schemas."));
         }
         let oid = self.shared.allocate_id().0 as u32;
-        self.apply(vec![Op::CreateSchema { name, oid }]).await?;
+        self.apply(vec![Op::CreateSchema { name, oid }])?;
         Ok(Response::Tag("CREATE SCHEMA".into()))
     }
 
@@ -110,7 +158,7 @@ impl Session {
         }
         let item = self.table_item(&p);
         ops.push(Op::Create { item: Box::new(item), plan: None });
-        self.apply(ops).await?;
+        self.apply(ops)?;
         Ok(tag)
     }
 
@@ -127,7 +175,7 @@ impl Session {
         let mut desc = p.desc.clone();
         // A unique constraint lets NULLs repeat: only keys without NULLs identify rows.
         desc.keys.retain(|k| k.iter().all(|c| !desc.types[*c].nullable));
-        let deps = user_types(&self.shared.catalog(), &desc);
+        let deps = user_types(&self.catalog(), &desc);
         self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps)
     }
 
@@ -142,9 +190,9 @@ impl Session {
         desc.keys.clear();
         desc.types.iter_mut().for_each(|t| t.nullable = true);
         let sql = table_sql(&p.name, &desc, &table);
-        let deps = user_types(&self.shared.catalog(), &desc);
+        let deps = user_types(&self.catalog(), &desc);
         let item = self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps);
-        self.apply(vec![Op::Create { item: Box::new(item.clone()), plan: None }]).await?;
+        self.apply(vec![Op::Create { item: Box::new(item.clone()), plan: None }])?;
         let count = rows.len();
         self.write(&item, rows.into_iter().map(|r| (r, 1)).collect()).await?;
         Ok(Response::Tag(format!("SELECT {count}")))
@@ -152,8 +200,17 @@ impl Session {
 
     async fn create_view(&mut self, mut p: CreateViewPlan, materialized: bool) -> Result<Response, SqlError> {
         let tag = Response::Tag(if materialized { "CREATE MATERIALIZED VIEW" } else { "CREATE VIEW" }.into());
-        let catalog = self.shared.catalog();
+        let catalog = self.catalog();
         let mut ops = Vec::new();
+        let temp = self.temp_schema_name();
+        let over_temporary = p.depends_on.iter().filter_map(|id| catalog.item(*id)).any(|i| i.schema == temp);
+        if materialized && over_temporary {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "materialized views must not use temporary tables or views"));
+        }
+        if over_temporary && !p.temporary {
+            p.temporary = true;
+            self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), format!("view \"{}\" will be a temporary view", p.name.name)));
+        }
         if p.temporary {
             p.name.schema = self.temp_schema(&mut ops);
         }
@@ -209,7 +266,7 @@ impl Session {
         deps.extend(user_types(&catalog, &desc));
         let item = self.item(self.shared.allocate_id(), &p.name, kind, desc, p.create_sql, deps.into_iter().collect());
         ops.push(Op::Create { item: Box::new(item), plan });
-        self.apply(ops).await?;
+        self.apply(ops)?;
         Ok(tag)
     }
 
@@ -218,7 +275,7 @@ impl Session {
         if p.unique {
             return Err(SqlError::unsupported("CREATE UNIQUE INDEX", "declare the key in CREATE TABLE, or create the index without UNIQUE"));
         }
-        let catalog = self.shared.catalog();
+        let catalog = self.catalog();
         let schema = p.on_name.schema.clone();
         let name = match p.name {
             Some(n) => n,
@@ -246,7 +303,7 @@ impl Session {
         }
         let kind = ItemKind::Index { on: p.on, key: p.key_sql };
         let item = self.item(self.shared.allocate_id(), &name, kind, RelDesc::default(), p.create_sql, vec![p.on]);
-        self.apply(vec![Op::Create { item: Box::new(item), plan: None }]).await?;
+        self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(tag)
     }
 
@@ -268,7 +325,7 @@ impl Session {
         };
         let sql = format!("CREATE TYPE {} {text}", qualified(&name.schema, &name.name));
         let item = self.item(id, &name, ItemKind::Type(ty), RelDesc::default(), sql, vec![]);
-        self.apply(vec![Op::Create { item: Box::new(item), plan: None }]).await?;
+        self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(Response::Tag("CREATE TYPE".into()))
     }
 
@@ -276,7 +333,7 @@ impl Session {
         for n in p.notices {
             self.notice("NOTICE", n);
         }
-        let catalog = self.shared.catalog();
+        let catalog = self.catalog();
         let word = drop_word(p.kind);
         let tag = Response::Tag(format!("DROP {word}"));
         let mut ops = Vec::new();
@@ -294,10 +351,9 @@ impl Session {
                     return Err(e);
                 }
                 let inside = catalog.items_in(name);
-                if let (Some(first), false) = (inside.first(), p.cascade) {
+                if !inside.is_empty() && !p.cascade {
                     let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop schema {name} because other objects depend on it"));
                     let detail = inside.iter().map(|i| format!("{} {}.{} depends on schema {name}", i.noun(), i.schema, i.name)).collect::<Vec<_>>().join("\n");
-                    let _ = first;
                     return Err(e.with_detail(detail).with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
                 }
                 roots.extend(inside.iter().map(|i| i.id));
@@ -307,7 +363,9 @@ impl Session {
             return Err(SqlError::unsupported("DROP DATABASE", "there is one database; remove its data directory"));
         }
         let order = catalog.drop_order(&roots, p.cascade)?;
-        self.cascade_notices(&catalog, &roots, &order);
+        // What is in a dropped schema was not named itself.
+        let named: Vec<GlobalId> = p.objects.iter().map(|o| o.id).collect();
+        self.cascade_notices(&catalog, &named, &order);
         if !order.is_empty() {
             ops.push(Op::Drop { ids: order });
         }
@@ -315,18 +373,30 @@ impl Session {
             ops.extend(p.names.into_iter().map(|name| Op::DropSchema { name }));
         }
         if !ops.is_empty() {
-            self.apply(ops).await?;
+            self.apply(ops)?;
         }
         Ok(tag)
     }
 
+    /// An object's name as notices and errors show it: with its schema where the search path does not find it.
+    fn shown_name(&self, item: &Item) -> String {
+        let visible = self.settings.search_path().contains(&item.schema) || self.temp_schema.as_ref() == Some(&item.schema);
+        if visible {
+            item.name.clone()
+        } else {
+            format!("{}.{}", item.schema, item.name)
+        }
+    }
+
     fn cascade_notices(&mut self, catalog: &Catalog, roots: &[GlobalId], order: &[GlobalId]) {
+        // Dependants are dropped first and told last.
         let also: Vec<String> = order
             .iter()
+            .rev()
             .filter(|id| !roots.contains(id))
             .filter_map(|id| catalog.item(*id))
             .filter(|i| !matches!(i.kind, ItemKind::Index { .. } | ItemKind::Errors { .. }))
-            .map(|i| format!("drop cascades to {} {}", i.noun(), i.name))
+            .map(|i| format!("drop cascades to {} {}", i.noun(), self.shown_name(i)))
             .collect();
         match also.as_slice() {
             [] => {}
@@ -339,8 +409,7 @@ impl Session {
     }
 
     fn existing(&self, object: &ObjectRef) -> Result<Item, SqlError> {
-        self.shared
-            .catalog()
+        self.catalog()
             .item(object.id)
             .map(|i| (**i).clone())
             .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("\"{}\" does not exist", object.name.name)))
@@ -350,7 +419,7 @@ impl Session {
         let mut item = self.existing(object)?;
         self.check_unreferenced(&item, "rename")?;
         item.name = to;
-        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        self.apply(vec![Op::Update { item: Box::new(item) }])?;
         Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
     }
 
@@ -361,13 +430,13 @@ impl Session {
             return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{to}\" of relation \"{}\" already exists", item.name)));
         }
         item.desc.names[column] = to;
-        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        self.apply(vec![Op::Update { item: Box::new(item) }])?;
         Ok(Response::Tag("ALTER TABLE".into()))
     }
 
     /// Texts of views name what they read: those names must go on meaning it.
     fn check_unreferenced(&self, item: &Item, what: &str) -> Result<(), SqlError> {
-        match self.shared.catalog().dependants(item.id).next() {
+        match self.catalog().dependants(item.id).next() {
             None => Ok(()),
             Some(d) => {
                 let e = SqlError::new(
@@ -385,14 +454,14 @@ impl Session {
         let mut item = self.existing(object)?;
         self.check_unreferenced(&item, "move")?;
         item.schema = schema;
-        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        self.apply(vec![Op::Update { item: Box::new(item) }])?;
         Ok(Response::Tag("ALTER TABLE".into()))
     }
 
     async fn alter_secret(&mut self, object: &ObjectRef, value: String) -> Result<Response, SqlError> {
         let mut item = self.existing(object)?;
         item.kind = ItemKind::Secret { value };
-        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        self.apply(vec![Op::Update { item: Box::new(item) }])?;
         Ok(Response::Tag("ALTER SECRET".into()))
     }
 
@@ -401,13 +470,13 @@ impl Session {
         let n = column.map_or(0, |c| c as u32 + 1);
         item.comments.retain(|c| c.0 != n);
         item.comments.extend(text.filter(|t| !t.is_empty()).map(|t| (n, t)));
-        self.apply(vec![Op::Update { item: Box::new(item) }]).await?;
+        self.apply(vec![Op::Update { item: Box::new(item) }])?;
         Ok(Response::Tag("COMMENT".into()))
     }
 
     /// The session's schema for temporary objects, made on demand.
     fn temp_schema(&mut self, ops: &mut Vec<Op>) -> String {
-        let name = format!("pg_temp_{}", self.backend_key().0);
+        let name = self.temp_schema_name();
         if self.temp_schema.is_none() {
             ops.push(Op::CreateSchema { name: name.clone(), oid: self.shared.allocate_id().0 as u32 });
             self.temp_schema = Some(name.clone());
@@ -417,18 +486,18 @@ impl Session {
 
     fn drop_temp_ops(&mut self) -> Vec<Op> {
         let Some(schema) = self.temp_schema.take() else { return vec![] };
-        let catalog = self.shared.catalog();
+        let catalog = self.catalog();
         let roots: Vec<GlobalId> = catalog.items_in(&schema).iter().map(|i| i.id).collect();
         let ids = catalog.drop_order(&roots, true).unwrap_or_default();
         vec![Op::Drop { ids }, Op::DropSchema { name: schema }]
     }
 
-    pub(super) async fn drop_temp(&mut self) -> Result<(), SqlError> {
+    pub(super) fn drop_temp(&mut self) -> Result<(), SqlError> {
         let ops = self.drop_temp_ops();
         if ops.is_empty() {
             return Ok(());
         }
-        self.apply(ops).await
+        self.apply(ops)
     }
 
     /// At the session's end nobody waits for the answer.
@@ -436,7 +505,7 @@ impl Session {
         let ops = self.drop_temp_ops();
         if !ops.is_empty() {
             let (answer, _) = tokio::sync::oneshot::channel();
-            let _ = self.shared.send(Request::Ddl(ops, answer));
+            let _ = self.shared.send(Request::Write(WriteTxn { ddl: ops, ..WriteTxn::default() }, answer));
         }
     }
 }

@@ -24,7 +24,7 @@ impl Session {
         let (hir, finishing, one_off) = match p.target {
             ExplainPlanTarget::Plan(plan) => self.explained(*plan)?,
             ExplainPlanTarget::Object(o) => {
-                let catalog = self.shared.catalog();
+                let catalog = self.catalog();
                 let item = catalog.item(o.id).ok_or_else(|| SqlError::internal("the object is gone"))?;
                 let hir = match &item.kind {
                     ItemKind::View { .. } | ItemKind::MaterializedView { .. } => (*self.shared.planner.view_hir(&catalog, item)?).clone(),

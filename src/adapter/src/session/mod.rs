@@ -72,6 +72,8 @@ pub struct Session {
     /// When the statement in hand must have ended.
     deadline: Option<Instant>,
     temp_schema: Option<String>,
+    /// The catalog with the open transaction's changes, made on the shared one of this version.
+    overlay: parking_lot::Mutex<Option<(u64, Arc<crate::catalog::Catalog>)>>,
 }
 
 /// Set by a cancel request; looked at wherever the session waits.
@@ -180,6 +182,7 @@ impl Session {
             last_in_batch: false,
             deadline: None,
             temp_schema: None,
+            overlay: Default::default(),
         })
     }
 
@@ -214,7 +217,7 @@ impl Session {
 
     /// Settings that value text depends on (TimeZone, DateStyle, IntervalStyle, bytea_output, extra_float_digits).
     pub fn text_context(&self) -> EvalCtx {
-        session_ctx(&self.settings, &self.shared.catalog(), &self.user, now_micros(), now_micros())
+        session_ctx(&self.settings, &self.catalog(), &self.user, now_micros(), now_micros())
     }
 
     /// How long the session may idle in its present state before it is ended with 25P03: `None` is for ever.
@@ -322,7 +325,7 @@ impl Session {
                 let names = self.names();
                 tokio::task::block_in_place(|| sql::plan::plan(parsed, &names, &typed))?
             };
-            let is_write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate(_));
+            let is_write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate(_) | Plan::CreateTableAs(_));
             let response = Box::pin(self.run(plan)).await?;
             if !(autocommit && is_write) {
                 return Ok(response);
@@ -366,7 +369,7 @@ impl Session {
 
     /// The catalog as a statement sees it.
     pub(crate) fn names(&self) -> SessionCatalog<'_> {
-        let catalog = self.shared.catalog();
+        let catalog = self.catalog();
         let now = self.txn.started_micros().unwrap_or_else(now_micros);
         let ctx = session_ctx(&self.settings, &catalog, &self.user, now, now_micros());
         SessionCatalog {
@@ -482,13 +485,13 @@ impl Session {
                 self.cursors.clear();
                 self.prepared.clear();
                 self.settings.reset_all();
-                self.drop_temp().await?;
+                self.drop_temp()?;
                 "DISCARD ALL"
             }
             DiscardKind::Plans => "DISCARD PLANS",
             DiscardKind::Sequences => "DISCARD SEQUENCES",
             DiscardKind::Temp => {
-                self.drop_temp().await?;
+                self.drop_temp()?;
                 "DISCARD TEMP"
             }
         };
@@ -501,9 +504,11 @@ impl Drop for Session {
         self.shared.cancels.lock().remove(&self.pid);
         self.shared.metrics.sessions.dec();
         self.cancel.cancel();
-        if let Some(at) = self.txn.release() {
+        let (at, ddl) = self.txn.release();
+        if let Some(at) = at {
             let _ = self.shared.send(Request::ReleaseHold(at));
         }
+        self.forget_ddl(&ddl);
         self.drop_temp_in_background();
     }
 }

@@ -8,7 +8,7 @@ use super::read_set::ReadSet;
 use super::{guarded, now_micros, Cancel, Response, Session};
 use crate::catalog::Catalog;
 use crate::client::RowStream;
-use crate::coordinator::request::{Introspection, ReadAt, ReadRequest, ReadStarted, Request};
+use crate::coordinator::request::{Introspection, Op, ReadAt, ReadRequest, ReadStarted, Request};
 use crate::coordinator::router::PeekMessage;
 use crate::Shared;
 use expr::EvalCtx;
@@ -18,6 +18,7 @@ use repr::error::state;
 use repr::{ColType, Deltas, Diff, GlobalId, RelDesc, RowCodec, SqlError, SqlType, Timestamp, Value};
 use sql::hir::{Hir, HirScalar};
 use sql::plan::{AsOfPlan, SelectPlan};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -165,7 +166,9 @@ impl Session {
         let names = |id: GlobalId| catalog.item(id).map_or_else(|| id.to_string(), |i| i.name.clone());
         let octx = OptimizeCtx { one_off: true, ctx, disable: !self.settings.optimizer_enabled(), append_only: &|_| false, names: &names };
         let mir = optimize::optimize(mir, &octx)?;
-        optimize::plan_peek(&mir, finishing, &octx, &|id| self.shared.planner.indexes_on(catalog, id))
+        // Arrangements that run: the transaction's own do not yet.
+        let running = self.shared.catalog();
+        optimize::plan_peek(&mir, finishing, &octx, &|id| self.shared.planner.indexes_on(&running, id))
     }
 
     /// System relations become constants.
@@ -194,15 +197,25 @@ impl Session {
         Ok(mir)
     }
 
-    /// A transaction sees its own writes: tables it has changed are read together with the changes.
+    /// A transaction sees its own writes and objects: tables it has changed are read together with the changes, views over them and
+    /// those that it has made by their queries.
     pub(super) fn overlay(&self, catalog: &Arc<Catalog>, mir: &mut Mir) -> Result<(), SqlError> {
         let writes = self.txn.writes();
-        if writes.is_empty() {
+        let made = self.made_here();
+        if writes.is_empty() && made.is_empty() {
             return Ok(());
         }
-        self.shared.planner.expand(catalog, mir, &|id| writes.iter().any(|w| w.0 == id))?;
-        add_writes(mir, writes);
+        self.shared.planner.expand(catalog, mir, &|id| writes.iter().any(|w| w.0 == id) || made.contains(&id))?;
+        if let Some(item) = mir.global_ids().into_iter().filter(|id| made.contains(id)).filter_map(|id| catalog.item(id)).find(|i| !is_table(i)) {
+            return Err(SqlError::unsupported(format!("reading {} \"{}\" in the transaction that creates it", item.noun(), item.name), "commit first"));
+        }
+        add_writes(mir, writes, &made);
         Ok(())
+    }
+
+    /// Objects that the open transaction has made.
+    pub(super) fn made_here(&self) -> BTreeSet<GlobalId> {
+        self.txn.ddl().iter().filter_map(|op| if let Op::Create { item, .. } = op { Some(item.id) } else { None }).collect()
     }
 
     /// The time that AS OF names.
@@ -247,19 +260,26 @@ fn replace_builtins(mir: &mut Mir, ctx: &crate::builtin::BuiltinCtx<'_>) {
     mir.children_mut().into_iter().for_each(|c| replace_builtins(c, ctx));
 }
 
-fn add_writes(mir: &mut Mir, writes: &[(GlobalId, Deltas)]) {
+fn is_table(item: &crate::catalog::Item) -> bool {
+    matches!(item.kind, crate::catalog::ItemKind::Table(_))
+}
+
+fn add_writes(mir: &mut Mir, writes: &[(GlobalId, Deltas)], made: &BTreeSet<GlobalId>) {
     if let Mir::Get { id: Id::Global(id), types, .. } = mir {
         let rows: Vec<(Row, Diff)> =
             writes.iter().filter(|w| w.0 == *id).flat_map(|(_, d)| (0..d.len()).map(|i| (d.rows.row(types, i), *d.diffs.get(i))).collect::<Vec<_>>()).collect();
-        if !rows.is_empty() {
-            let own = Mir::Constant { rows: Ok(rows), types: types.clone() };
+        let wrote = !rows.is_empty();
+        let own = Mir::Constant { rows: Ok(rows), types: types.clone() };
+        if made.contains(id) {
+            *mir = own;
+        } else if wrote {
             // The table's keys hold for the sum only.
             let get = Mir::Get { id: Id::Global(*id), types: types.clone(), keys: vec![] };
             *mir = get.union(own);
         }
         return;
     }
-    mir.children_mut().into_iter().for_each(|c| add_writes(c, writes));
+    mir.children_mut().into_iter().for_each(|c| add_writes(c, writes, made));
 }
 
 impl Running {

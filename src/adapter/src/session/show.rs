@@ -31,7 +31,7 @@ impl Session {
     }
 
     pub(super) fn show(&self, p: ShowPlan) -> Result<Response, SqlError> {
-        let catalog = self.shared.catalog();
+        let catalog = self.catalog();
         let mut rows: Vec<Vec<Value>> = Vec::new();
         let text = |s: &str| Value::text(s);
         let in_scope = |i: &Item| match &p.schema {

@@ -30,7 +30,7 @@ impl Session {
         };
         let sql = format!("CREATE SECRET {} AS '********'", qualified(&name.schema, &name.name));
         let item = self.item(self.shared.allocate_id(), &name, ItemKind::Secret { value }, RelDesc::default(), sql, vec![]);
-        self.apply(vec![Op::Create { item: Box::new(item), plan: None }]).await?;
+        self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(tag)
     }
 
@@ -50,7 +50,7 @@ impl Session {
         if p.validate == Some(true) {
             self.validate_item(&item).await?;
         }
-        self.apply(vec![Op::Create { item: Box::new(item), plan: None }]).await?;
+        self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(tag)
     }
 
@@ -73,7 +73,7 @@ impl Session {
             },
             Connection::Postgres { .. } => SourceConnector::Postgres { publication: String::new(), slot: String::new() },
         };
-        let mut catalog = (*self.shared.catalog()).clone();
+        let mut catalog = (*self.catalog()).clone();
         catalog.put(item.clone());
         let connector = connector(&catalog, Some(item.id), &source)?;
         self.inspect(&connector).await.map(|_| ())
@@ -97,7 +97,7 @@ impl Session {
         let id = self.shared.allocate_id();
         let errors = self.shared.allocate_id();
         let (connection, source) = source_connector(&p.connector, id)?;
-        let catalog = self.shared.catalog();
+        let catalog = self.catalog();
         let c = connector(&catalog, connection, &source)?;
         let upstream = self.inspect(&c).await?;
         let tables = self.subsources(&p, &upstream)?;
@@ -127,7 +127,7 @@ impl Session {
             }
         }
         ingest::validate(&source_spec(&next, id, &Default::default())?)?;
-        self.apply(ops).await?;
+        self.apply(ops)?;
         Ok(tag)
     }
 
@@ -180,7 +180,7 @@ impl Session {
         let reference = p.reference.as_ref().map(|r| r.parts.clone()).unwrap_or_default();
         let (reference, relation) = match &s.connector {
             SourceConnector::Postgres { .. } => {
-                let c = connector(&self.shared.catalog(), s.connection, &s.connector)?;
+                let c = connector(&self.catalog(), s.connection, &s.connector)?;
                 let upstream = self.inspect(&c).await?;
                 let t = find_upstream(&upstream, &reference)?;
                 (format!("{}.{}", t.schema, t.name), by_value(t.desc.clone()))
@@ -195,7 +195,7 @@ impl Session {
         let columns = relation.columns.iter().map(column_source).collect();
         let kind = ItemKind::SourceTable { source: source.id, reference, columns };
         let item = self.item(self.shared.allocate_id(), &p.name, kind, relation.desc, p.create_sql, vec![source.id]);
-        self.apply(vec![Op::Create { item: Box::new(item), plan: None }]).await?;
+        self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(tag)
     }
 }

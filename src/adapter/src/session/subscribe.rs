@@ -46,15 +46,18 @@ impl Session {
             self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), n));
         }
         let relations = mir.global_ids();
+        let made = self.made_here();
+        if let Some(item) = relations.iter().filter(|id| made.contains(id)).find_map(|id| catalog.item(*id)) {
+            return Err(SqlError::unsupported(format!("subscribing to {} \"{}\" in the transaction that creates it", item.noun(), item.name), "commit first"));
+        }
         let shape = Shape { form: plan.output, types: plan.desc.types.clone(), progress: plan.progress, width: plan.result.arity() };
         let request = SubscribeRequest { mir, relations, at, up_to, with_snapshot: plan.snapshot, ctx: Arc::new(ctx) };
         let started = guarded(&self.cancel, self.deadline, self.shared.ask(|answer| Request::Subscribe(request, answer))).await??;
         let (tx, receiver) = mpsc::channel(16);
-        // statement_timeout is for statements that end; a subscription lasts until it is cancelled.
-        let (cancel, shared) = (self.cancel.clone(), self.shared.clone());
+        let (cancel, deadline, shared) = (self.cancel.clone(), self.deadline, self.shared.clone());
         tokio::spawn(async move {
             let end = EndRead::new(shared, started.id);
-            let result = match guarded(&cancel, None, forward(started, &shape, &tx)).await {
+            let result = match guarded(&cancel, deadline, forward(started, &shape, &tx)).await {
                 Ok(r) => r,
                 Err(e) => Err(e),
             };

@@ -6,7 +6,7 @@
 use super::read_set::ReadSet;
 use super::{Response, Session};
 use crate::client::TransactionStatus;
-use crate::coordinator::request::{Request, WriteTxn};
+use crate::coordinator::request::{Op, Request, WriteTxn};
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Timestamp};
 use sql::ast::TransactionMode;
@@ -32,7 +32,10 @@ pub struct Open {
     pub read_set: ReadSet,
     /// Changes by table, in order.
     pub writes: Vec<(GlobalId, Deltas)>,
-    pub savepoints: Vec<(String, usize)>,
+    /// Changes to the catalog, in order.
+    pub ddl: Vec<Op>,
+    /// Names with the writes and catalog changes before them.
+    pub savepoints: Vec<(String, usize, usize)>,
     /// A statement ran that cannot share a transaction with writes.
     pub statements: usize,
 }
@@ -74,19 +77,22 @@ impl Transaction {
         self.get().is_some_and(|o| !o.explicit)
     }
     pub fn is_implicit_and_fresh(&self) -> bool {
-        self.get().is_some_and(|o| !o.explicit && o.writes.is_empty() && o.statements == 1)
+        self.get().is_some_and(|o| !o.explicit && o.writes.is_empty() && o.ddl.is_empty() && o.statements == 1)
     }
     pub fn is_failed(&self) -> bool {
         self.get().is_some_and(|o| o.failed)
     }
     pub fn has_written(&self) -> bool {
-        self.get().is_some_and(|o| o.explicit && !o.writes.is_empty())
+        self.get().is_some_and(|o| o.explicit && !(o.writes.is_empty() && o.ddl.is_empty()))
     }
     pub fn started_micros(&self) -> Option<i64> {
         self.get().map(|o| o.started_micros)
     }
     pub fn writes(&self) -> &[(GlobalId, Deltas)] {
         self.get().map_or(&[], |o| &o.writes)
+    }
+    pub fn ddl(&self) -> &[Op] {
+        self.get().map_or(&[], |o| &o.ddl)
     }
     pub fn begin_implicit(&mut self, now: i64) {
         match self {
@@ -99,17 +105,17 @@ impl Transaction {
             o.failed = true;
         }
     }
-    /// Forgets everything; returns the held time, which the caller gives back.
-    pub fn release(&mut self) -> Option<Timestamp> {
+    /// Forgets everything; returns the held time, which the caller gives back, and the catalog changes that are not to be.
+    pub fn release(&mut self) -> (Option<Timestamp>, Vec<Op>) {
         match std::mem::replace(self, Transaction::None) {
-            Transaction::Open(o) => o.read_at,
-            Transaction::None => None,
+            Transaction::Open(o) => (o.read_at, o.ddl),
+            Transaction::None => (None, vec![]),
         }
     }
 }
 
 impl Session {
-    /// Errors: 25006 for writes in a read-only transaction; 0A000 or 25001 for DDL in a block.
+    /// Errors: 25006 for writes in a read-only transaction.
     pub(super) fn check_allowed(&self, plan: &Plan) -> Result<(), SqlError> {
         let write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate(_) | Plan::CopyFrom(_));
         let verb = match plan {
@@ -128,11 +134,10 @@ impl Session {
             let what = if write { verb } else { ddl_verb(plan) };
             return Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction")));
         }
-        if is_ddl(plan) && !self.txn.writes().is_empty() {
-            return Err(SqlError::unsupported(
-                format!("{} after writes in one transaction", ddl_verb(plan)),
-                "commit first: statements that change the catalog commit by themselves",
-            ));
+        if let (Plan::Select(s), true) = (plan, read_only) {
+            if let Some(verb) = s.locking {
+                return Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, format!("cannot execute SELECT {verb} in a read-only transaction")));
+            }
         }
         Ok(())
     }
@@ -230,13 +235,21 @@ impl Session {
     pub(super) async fn commit(&mut self) -> Result<(), SqlError> {
         let Transaction::Open(open) = std::mem::replace(&mut self.txn, Transaction::None) else { return Ok(()) };
         self.cursors.retain(|_, c| c.is_held());
-        let result = if open.writes.is_empty() {
+        let result = if open.writes.is_empty() && open.ddl.is_empty() {
             Ok(())
         } else {
-            let write = WriteTxn { writes: open.writes, read_set: open.read_set, read_at: open.read_at.or(open.validate_from) };
+            // Changes to the catalog alone do not depend on rows.
+            let read_at = open.read_at.or(open.validate_from).filter(|_| !open.writes.is_empty());
+            let write = WriteTxn { ddl: open.ddl.clone(), writes: open.writes, read_set: open.read_set, read_at };
             // From here on the commit stands even if the client vanishes: no cancel.
             self.shared.ask(|answer| Request::Write(write, answer)).await.map(|_| ())
         };
+        if !open.ddl.is_empty() {
+            *self.overlay.lock() = None;
+            if result.is_err() {
+                self.forget_ddl(&open.ddl);
+            }
+        }
         if let Some(at) = open.read_at {
             let _ = self.shared.send(Request::ReleaseHold(at));
         }
@@ -245,8 +258,12 @@ impl Session {
     }
 
     pub(super) fn rollback(&mut self) {
-        if let Some(at) = self.txn.release() {
+        let (at, ddl) = self.txn.release();
+        if let Some(at) = at {
             let _ = self.shared.send(Request::ReleaseHold(at));
+        }
+        if !ddl.is_empty() {
+            self.forget_ddl(&ddl);
         }
         self.cursors.retain(|_, c| c.is_held());
         self.settings.end_transaction(false);
@@ -256,7 +273,7 @@ impl Session {
         let in_block = self.txn.in_block();
         match self.txn.open() {
             Some(o) if in_block => {
-                o.savepoints.push((name, o.writes.len()));
+                o.savepoints.push((name, o.writes.len(), o.ddl.len()));
                 Ok(Response::Tag("SAVEPOINT".into()))
             }
             _ => Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "SAVEPOINT can only be used in transaction blocks")),
@@ -281,10 +298,14 @@ impl Session {
 
     pub(super) fn rollback_to(&mut self, name: &str) -> Result<Response, SqlError> {
         let (n, open) = self.find_savepoint(name, "ROLLBACK TO SAVEPOINT")?;
-        let writes = open.savepoints[n].1;
+        let (_, writes, ddl) = open.savepoints[n];
         open.savepoints.truncate(n + 1);
         open.writes.truncate(writes);
         open.failed = false;
+        let undone = open.ddl.split_off(ddl);
+        if !undone.is_empty() {
+            self.forget_ddl(&undone);
+        }
         Ok(Response::Tag("ROLLBACK".into()))
     }
 

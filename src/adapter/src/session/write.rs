@@ -86,7 +86,7 @@ impl Session {
     }
 
     pub(super) fn table(&self, id: GlobalId) -> Result<Arc<Item>, SqlError> {
-        self.shared.catalog().item(id).cloned().ok_or_else(|| SqlError::new(state::UNDEFINED_TABLE, "the table was dropped meanwhile"))
+        self.catalog().item(id).cloned().ok_or_else(|| SqlError::new(state::UNDEFINED_TABLE, "the table was dropped meanwhile"))
     }
 
     /// Buffers changes after a look at the table's keys.
@@ -97,7 +97,14 @@ impl Session {
             let mut all: Vec<Deltas> = self.txn.writes().iter().filter(|w| w.0 == item.id).map(|w| w.1.clone()).collect();
             all.push(deltas.clone());
             let all = crate::coordinator::concat(all);
-            self.shared.ask(|answer| Request::CheckKeys(item.id, all, answer)).await?;
+            if self.made_here().contains(&item.id) {
+                // Its rows are this transaction's alone.
+                let mut keys = crate::coordinator::keys::Keys::default();
+                keys.add(item);
+                keys.check(&self.catalog(), item.id, &all)?;
+            } else {
+                self.shared.ask(|answer| Request::CheckKeys(item.id, all, answer)).await?;
+            }
         }
         self.buffer_write(item.id, deltas);
         Ok(())
@@ -110,14 +117,19 @@ impl Session {
         for row in rows {
             if let Some(c) = checks.not_null.iter().find(|c| row[**c].is_null()) {
                 let m = format!("null value in column \"{}\" of relation \"{}\" violates not-null constraint", item.desc.names[*c], item.name);
-                return Err(SqlError::new(state::NOT_NULL_VIOLATION, m).with_detail(failing(row)));
+                let e = SqlError::new(state::NOT_NULL_VIOLATION, m).with_detail(failing(row));
+                return Err(e.of_table(&item.schema, &item.name).of_column(&item.desc.names[*c]));
             }
         }
-        for (name, check) in &checks.checks {
+        // In the order of their names, as Postgres goes through them.
+        let mut in_order: Vec<&(String, HirScalar)> = checks.checks.iter().collect();
+        in_order.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, check) in in_order {
             let results = evaluate(std::slice::from_ref(check), rows, &item.desc.types, ctx)?;
             if let Some(i) = results.iter().position(|r| r[0] == Value::Bool(false)) {
                 let m = format!("new row for relation \"{}\" violates check constraint \"{name}\"", item.name);
-                return Err(SqlError::new(state::CHECK_VIOLATION, m).with_detail(failing(&rows[i])));
+                let e = SqlError::new(state::CHECK_VIOLATION, m).with_detail(failing(&rows[i]));
+                return Err(e.of_table(&item.schema, &item.name).of_constraint(name));
             }
         }
         Ok(())

@@ -251,5 +251,9 @@ fn fields(severity: &str, error: &SqlError) -> Vec<(u8, String)> {
     if let Some(position) = error.position {
         fields.push((b'P', position.to_string()));
     }
+    if let Some(about) = &error.fields {
+        let all = [(b'W', &about.context), (b's', &about.schema), (b't', &about.table), (b'c', &about.column), (b'n', &about.constraint)];
+        fields.extend(all.into_iter().filter_map(|(code, value)| Some((code, clean(value.as_ref()?)))));
+    }
     fields
 }

@@ -11,11 +11,19 @@ pub struct Query {
     pub limit: Option<Expr>,
     pub offset: Option<Expr>,
     pub with_ties: bool,
-    /// FOR UPDATE and its like.
-    pub locking: Option<Pos>,
+    pub locking: Vec<Locking>,
     pub as_of: Option<AsOf>,
     pub pos: Pos,
     pub span: Span,
+}
+
+/// FOR UPDATE and its like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Locking {
+    /// As error messages say it: `FOR NO KEY UPDATE`.
+    pub verb: &'static str,
+    /// Empty: all relations.
+    pub of: Vec<ObjectName>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

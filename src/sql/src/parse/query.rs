@@ -147,17 +147,27 @@ impl Parser<'_> {
                     self.expect_kw("only")?;
                 }
             } else if self.is_kw("for") && self.is_any_kw_at(1, &["update", "share", "no", "key"]) {
-                q.locking = Some(pos);
                 self.next();
-                while self.is_any_kw(&["update", "share", "no", "key", "nowait", "skip", "locked"]) {
-                    self.next();
+                let verb = if self.eat_kw("update") {
+                    "FOR UPDATE"
+                } else if self.eat_kw("share") {
+                    "FOR SHARE"
+                } else if self.eat_kw("no") {
+                    self.expect_kw("key")?;
+                    self.expect_kw("update")?;
+                    "FOR NO KEY UPDATE"
+                } else {
+                    self.expect_kw("key")?;
+                    self.expect_kw("share")?;
+                    "FOR KEY SHARE"
+                };
+                let of = if self.eat_kw("of") { self.comma_list(Self::object_name)? } else { Vec::new() };
+                if self.eat_kw("skip") {
+                    self.expect_kw("locked")?;
+                } else {
+                    let _ = self.eat_kw("nowait");
                 }
-                if self.eat_kw("of") {
-                    self.comma_list(Self::object_name)?;
-                    while self.is_any_kw(&["nowait", "skip", "locked"]) {
-                        self.next();
-                    }
-                }
+                q.locking.push(Locking { verb, of });
             } else if self.eat_kws(&["for", "read", "only"]) {
             } else if self.at_as_of() {
                 q.as_of = self.as_of_opt()?;
@@ -804,7 +814,18 @@ impl Parser<'_> {
 
 impl Query {
     pub fn of(body: QueryBody, pos: Pos) -> Query {
-        Query { with: None, body, order_by: Vec::new(), limit: None, offset: None, with_ties: false, locking: None, as_of: None, pos, span: Span::default() }
+        Query {
+            with: None,
+            body,
+            order_by: Vec::new(),
+            limit: None,
+            offset: None,
+            with_ties: false,
+            locking: Vec::new(),
+            as_of: None,
+            pos,
+            span: Span::default(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::scope::Clause;
 use super::statement::{plain_options, quote_ident};
+use super::walk::reads;
 use super::*;
 use crate::ast::{self, AlterAction, ConstraintKind, ObjectKind, ObjectName};
 use crate::catalog::{ObjectRef, RelationKind};
@@ -101,7 +102,7 @@ impl Binder<'_> {
                 .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" named in key does not exist", i.name)).at(i.pos))
         };
         let mut unique: Vec<(String, Vec<usize>, bool)> = Vec::new();
-        let mut check_list: Vec<(Option<String>, &ast::Expr, Span, Option<&str>)> = Vec::new();
+        let mut check_list: Vec<(Option<String>, &ast::Expr, Span)> = Vec::new();
         let mut primary: Option<(Option<String>, Vec<usize>)> = None;
         let mut set_primary = |name: Option<String>, cols: Vec<usize>, pos: Pos| {
             if primary.is_some() {
@@ -119,14 +120,14 @@ impl Binder<'_> {
                 wanted.push((None, vec![i]));
             }
             for (n, e, span) in &c.checks {
-                check_list.push((n.clone(), e, *span, Some(&c.name.name)));
+                check_list.push((n.clone(), e, *span));
             }
         }
         for t in constraints {
             match &t.kind {
                 ConstraintKind::PrimaryKey(cols) => set_primary(t.name.clone(), self.key_columns(cols, &column)?, t.pos)?,
                 ConstraintKind::Unique(cols) => wanted.push((t.name.clone(), self.key_columns(cols, &column)?)),
-                ConstraintKind::Check(e, span) => check_list.push((t.name.clone(), e, *span, None)),
+                ConstraintKind::Check(e, span) => check_list.push((t.name.clone(), e, *span)),
                 ConstraintKind::ForeignKey => {
                     return Err(SqlError::unsupported("FOREIGN KEY", "keep a view that lists violations").at(t.pos));
                 }
@@ -182,11 +183,19 @@ impl Binder<'_> {
         }
         let mut checks: Vec<(String, String, HirScalar)> = Vec::new();
         let env = self.row_env(table, &desc, Clause::Check);
-        for (name, e, span, col) in check_list {
-            let x = self.condition(e, &env, "CHECK")?;
-            let base = match col {
-                Some(c) => format!("{table}_{c}_check"),
-                None => format!("{table}_check"),
+        for (name, e, span) in check_list {
+            let mut x = self.condition(e, &env, "CHECK")?;
+            let mut named: Vec<usize> = Vec::new();
+            reads(&mut x, |c| {
+                if !named.contains(&c) {
+                    named.push(c);
+                }
+                false
+            });
+            // As Postgres chooses it: after the one column that the condition names, wherever it is written.
+            let base = match named[..] {
+                [c] => format!("{table}_{}_check", desc.names[c]),
+                _ => format!("{table}_check"),
             };
             let name = name.unwrap_or_else(|| numbered(&base, &|n| checks.iter().any(|c| c.0 == n)));
             checks.push((name, p.slice(span).trim().to_owned(), x));

@@ -8,7 +8,7 @@
 
 use super::calls::{decode, SetCall, Virtual, WindowCall};
 use super::order::SortItem;
-use super::scope::{Clause, Env, Level};
+use super::scope::{Clause, Env, Level, NsItem};
 use super::walk::{reads, rewrite, shift};
 use super::Binder;
 use crate::ast::*;
@@ -58,6 +58,23 @@ impl Bound {
     }
 }
 
+/// Errors: 42601 or 42P01 for a name after OF that names nothing in FROM. What a block reads is checked at its commit whether it was
+/// locked or not (DECISIONS 7), so nothing else is to be done for FOR UPDATE.
+fn locked_names(locking: &[Locking], items: &[NsItem]) -> Result<(), SqlError> {
+    for lock in locking {
+        for name in &lock.of {
+            let [one] = &name.parts[..] else {
+                return Err(SqlError::new(state::SYNTAX_ERROR, format!("{} must specify unqualified relation names", lock.verb)).at(name.pos));
+            };
+            if !items.iter().any(|i| i.name == *one && i.rel_visible) {
+                let message = format!("relation \"{one}\" in {} clause not found in FROM clause", lock.verb);
+                return Err(SqlError::new(state::UNDEFINED_TABLE, message).at(name.pos));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Keeps `outputs`; nothing if that is all.
 pub fn project(hir: Hir, outputs: Vec<usize>) -> Hir {
     if outputs.len() == hir.arity() && outputs.iter().enumerate().all(|(i, o)| i == *o) {
@@ -96,13 +113,17 @@ impl Binder<'_> {
                 if let Some(into) = &s.into {
                     return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(into.pos));
                 }
-                let b = self.select(s, &q.order_by, env, typed)?;
+                let b = self.select(s, q, env, typed)?;
                 for (e, what) in [(&q.limit, "LIMIT"), (&q.offset, "OFFSET")] {
                     if let Some(e) = e {
                         self.no_variables(e, s, env, what)?;
                     }
                 }
                 b
+            }
+            QueryBody::Values(_) | QueryBody::SetOp { .. } if !q.locking.is_empty() => {
+                let what = if matches!(q.body, QueryBody::Values(_)) { "cannot be applied to VALUES" } else { "is not allowed with UNION/INTERSECT/EXCEPT" };
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{} {what}", q.locking[0].verb)));
             }
             QueryBody::Values(rows) => {
                 let b = self.values(rows, env, typed)?;
@@ -117,8 +138,10 @@ impl Binder<'_> {
         Ok(b)
     }
 
-    fn select(&self, s: &Select, order_by: &[OrderBy], env: &Env, typed: bool) -> Result<Bound, SqlError> {
+    fn select(&self, s: &Select, q: &Query, env: &Env, typed: bool) -> Result<Bound, SqlError> {
+        let order_by = &q.order_by;
         let part = self.from_list(&s.from, env)?;
+        locked_names(&q.locking, &part.items)?;
         let mut level = Level::new(part.items, Clause::Where);
         level.order = part.order.iter().map(|o| (HirScalar::Column(ColumnRef { level: 0, column: o.column }, part.types[o.column].clone()), *o)).collect();
         let level = Rc::new(level);
@@ -172,6 +195,18 @@ impl Binder<'_> {
             hir = self.group(s, hir, &level, &here, &heads, &mut all, &mut having_expr)?;
             if let Some(h) = having_expr {
                 hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(h) };
+            }
+        }
+        if let Some(lock) = q.locking.first() {
+            let forbidden = [
+                (!matches!(s.distinct, Distinct::All), "DISTINCT clause"),
+                (!s.group_by.is_empty(), "GROUP BY clause"),
+                (s.having.is_some(), "HAVING clause"),
+                (grouped, "aggregate functions"),
+                (!level.calls.windows.borrow().is_empty(), "window functions"),
+            ];
+            if let Some((_, what)) = forbidden.iter().find(|f| f.0) {
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{} is not allowed with {what}", lock.verb)));
             }
         }
         hir = self.windows(hir, &level, &mut all)?;

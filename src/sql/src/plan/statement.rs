@@ -235,6 +235,7 @@ impl Binder<'_> {
         };
         let mut plan = self.finish_plan(bound)?;
         plan.as_of = as_of;
+        plan.locking = q.locking.first().map(|l| l.verb);
         Ok(plan)
     }
 
@@ -300,6 +301,7 @@ impl Binder<'_> {
         types.truncate(visible);
         let desc = RelDesc { names, types, keys: Vec::new() };
         Ok(SelectPlan {
+            locking: None,
             hir,
             finishing: Finishing { order_by, limit, offset, project: (0..visible).collect() },
             desc,

@@ -184,6 +184,8 @@ pub struct SelectPlan {
     pub as_of: Option<AsOfPlan>,
     /// Catalog relations that it reads, views among them.
     pub depends_on: Vec<GlobalId>,
+    /// `FOR UPDATE` or its like, if it says so.
+    pub locking: Option<&'static str>,
 }
 
 impl SelectPlan {
