@@ -154,7 +154,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
         if let PortalState::New(params) = &mut portal.state {
             let params = std::mem::take(params);
-            if self.input.sync_is_next() {
+            if self.input.sync_is_next().await {
                 self.session.expect_sync();
             }
             match self.execute(&portal.prepared, params).await? {

@@ -4,10 +4,15 @@ use super::frame::{self, BadFrame, Message, Opening};
 use bytes::BytesMut;
 use repr::SqlError;
 use std::future::pending;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// While a statement runs, this much of what the client pipelines is read ahead; then TCP holds it back.
 const READ_AHEAD_BYTES_MAX: usize = 1 << 20;
+
+const READ_BYTES: usize = 8 << 10;
+/// Clients send Execute with what follows it; how long the network may take to bring the rest.
+const NEXT_MESSAGE: Duration = Duration::from_millis(5);
 
 pub struct Input<R> {
     from: R,
@@ -33,6 +38,8 @@ impl<R: AsyncRead + Unpin> Input<R> {
     }
 
     async fn read(&mut self) -> bool {
+        // Else a read takes what happens to be free in the buffer, and cuts messages that came in one piece.
+        self.buf.reserve(READ_BYTES);
         matches!(self.from.read_buf(&mut self.buf).await, Ok(n) if n > 0)
     }
 
@@ -66,9 +73,17 @@ impl<R: AsyncRead + Unpin> Input<R> {
         }
     }
 
-    /// Whether the next message is here and is Sync.
-    pub fn sync_is_next(&self) -> bool {
-        self.buf.starts_with(b"S\0\0\0\x04")
+    /// Whether the next message is Sync. Waits a moment for one that is on its way: a statement that is followed by Sync commits by itself, and
+    /// only such a one can be run again on a conflict.
+    pub async fn sync_is_next(&mut self) -> bool {
+        const SYNC: &[u8] = b"S\0\0\0\x04";
+        let deadline = tokio::time::Instant::now() + NEXT_MESSAGE;
+        while self.buf.len() < SYNC.len() && SYNC.starts_with(&self.buf) {
+            if !matches!(tokio::time::timeout_at(deadline, self.read()).await, Ok(true)) {
+                return false;
+            }
+        }
+        self.buf.starts_with(SYNC)
     }
 
     /// Whether the next message is already here.
