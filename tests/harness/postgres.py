@@ -55,6 +55,31 @@ class Postgres:
             )
         return self
 
+    def with_tls(self) -> "Postgres":
+        """Serves TLS only, with a certificate for `localhost`. `ca` is the authority that signed it, `other_ca` one that did not."""
+        d = self.directory
+
+        def openssl(*args: str):
+            subprocess.run(["openssl", *args], check=True, cwd=d, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        for ca in ("ca", "other_ca"):
+            openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={ca}", "-keyout", f"{ca}.key", "-out", f"{ca}.pem")
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr")
+        with open(f"{d}/server.ext", "w") as f:
+            f.write("subjectAltName = DNS:localhost\n")
+        openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "30", "-extfile", "server.ext", "-out", "server.pem")
+        for name in ("server.key", "server.pem"):
+            target = shutil.copy(f"{d}/{name}", self.data_dir)
+            os.chmod(target, 0o600)
+            if self.prefix:
+                shutil.chown(target, "postgres", "postgres")
+        self.ca, self.other_ca = (open(f"{d}/{ca}.pem").read() for ca in ("ca", "other_ca"))
+        with open(f"{self.data_dir}/postgresql.conf", "a") as f:
+            f.write("ssl = on\nssl_cert_file = 'server.pem'\nssl_key_file = 'server.key'\n")
+        with open(f"{self.data_dir}/pg_hba.conf", "w") as f:
+            f.write("hostssl all all all trust\n")
+        return self
+
     def start(self) -> "Postgres":
         self.proc = Proc([*self.prefix, f"{bin_dir()}/postgres", "-D", self.data_dir], self.log, cwd="/")
         wait_until(lambda: self.sql("SELECT 1"), 60, what="PostgreSQL ready")

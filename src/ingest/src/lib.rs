@@ -18,4 +18,5 @@ pub mod source;
 pub mod spec;
 
 pub use source::generator::tables as generator_tables;
+pub use source::postgres::tls::Certificates;
 pub use spec::*;

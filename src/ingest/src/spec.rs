@@ -68,7 +68,9 @@ pub enum Connector {
         user: String,
         password: Option<String>,
         database: String,
+        /// disable, allow, prefer, require, verify-ca, verify-full.
         ssl_mode: String,
+        certificates: crate::source::postgres::tls::Certificates,
         publication: String,
         /// Replication slot, made by us, unique to the source.
         slot: String,

@@ -102,8 +102,27 @@ pub enum SourceConnector {
 /// Where a source finds its upstream. Values that are secrets are stored as references.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Connection {
-    Kafka { properties: Vec<(String, Text)> },
-    Postgres { host: String, port: u16, user: Text, password: Option<Text>, database: String, ssl_mode: String },
+    Kafka {
+        properties: Vec<(String, Text)>,
+    },
+    Postgres {
+        host: String,
+        port: u16,
+        user: Text,
+        password: Option<Text>,
+        database: String,
+        ssl_mode: String,
+        #[serde(default)]
+        ssl: SslText,
+    },
+}
+
+/// Certificates of a connection, as PEM.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SslText {
+    pub authority: Option<Text>,
+    pub certificate: Option<Text>,
+    pub key: Option<Text>,
 }
 
 /// Text given in place, or by a secret.

@@ -311,7 +311,8 @@ pub fn connector(catalog: &Catalog, connection: Option<GlobalId>, source: &Sourc
             value_format: value_format.clone(),
             envelope: envelope.clone(),
         },
-        (SourceConnector::Postgres { publication, slot }, Some(Connection::Postgres { host, port, user, password, database, ssl_mode })) => {
+        (SourceConnector::Postgres { publication, slot }, Some(Connection::Postgres { host, port, user, password, database, ssl_mode, ssl })) => {
+            let text = |t: &Option<Text>| t.as_ref().map(|t| resolve(catalog, t)).transpose();
             Connector::Postgres {
                 host: host.clone(),
                 port: *port,
@@ -319,6 +320,7 @@ pub fn connector(catalog: &Catalog, connection: Option<GlobalId>, source: &Sourc
                 password: password.as_ref().map(|p| resolve(catalog, p)).transpose()?,
                 database: database.clone(),
                 ssl_mode: ssl_mode.clone(),
+                certificates: ingest::Certificates { authority: text(&ssl.authority)?, certificate: text(&ssl.certificate)?, key: text(&ssl.key)? },
                 publication: publication.clone(),
                 slot: slot.clone(),
             }

@@ -338,6 +338,7 @@ fn kafka_connection(options: &[(String, OptionPlan)], deps: &mut Vec<GlobalId>) 
 
 fn postgres_connection(options: &[(String, OptionPlan)], deps: &mut Vec<GlobalId>) -> Result<Connection, SqlError> {
     let (mut host, mut port, mut user, mut password, mut database, mut ssl_mode) = (None, 5432, None, None, None, "prefer".to_string());
+    let mut ssl = crate::catalog::SslText::default();
     for (name, value) in options {
         let plain = |v: &OptionPlan| match v {
             OptionPlan::Text(s) => Ok(s.clone()),
@@ -353,10 +354,13 @@ fn postgres_connection(options: &[(String, OptionPlan)], deps: &mut Vec<GlobalId
             "password" => password = Some(text(value, name, deps)?),
             "database" => database = Some(plain(value)?),
             "ssl mode" | "sslmode" => ssl_mode = plain(value)?.to_lowercase(),
+            "ssl certificate authority" => ssl.authority = Some(text(value, name, deps)?),
+            "ssl certificate" => ssl.certificate = Some(text(value, name, deps)?),
+            "ssl key" => ssl.key = Some(text(value, name, deps)?),
             other => {
                 return Err(SqlError::unsupported(
                     format!("the Postgres connection option {}", other.to_uppercase()),
-                    "HOST, PORT, USER, PASSWORD, DATABASE and SSL MODE are there",
+                    "HOST, PORT, USER, PASSWORD, DATABASE, SSL MODE, SSL CERTIFICATE AUTHORITY, SSL CERTIFICATE and SSL KEY are there",
                 ))
             }
         }
@@ -369,5 +373,6 @@ fn postgres_connection(options: &[(String, OptionPlan)], deps: &mut Vec<GlobalId
         password,
         database: database.ok_or_else(|| need("DATABASE"))?,
         ssl_mode,
+        ssl,
     })
 }

@@ -404,6 +404,9 @@ impl Binder<'_> {
             if !kafka && !matches!(i.what, IncludeKind::Offset | IncludeKind::Path) {
                 return Err(SqlError::unsupported("this INCLUDE for a file source", "OFFSET and PATH are known").at(i.pos));
             }
+            if kafka && i.what == IncludeKind::Path {
+                return Err(SqlError::unsupported("INCLUDE PATH for a kafka source", "a record has no path").at(i.pos));
+            }
             match &i.what {
                 IncludeKind::Key => {
                     let ty = match c.formats.key.as_ref().or(c.formats.value.as_ref()) {

@@ -168,6 +168,18 @@ impl Driver {
         self.stream(feed, added).await
     }
 
+    /// Opens a replication connection, which has not begun to stream.
+    async fn replication(&self) -> Result<ReplicationClient, End> {
+        let t = &self.target;
+        let mut config = self.config();
+        if !t.tls.is_off() {
+            let stream = t.tls.connect(&t.host, t.port).await.map_err(|why| world(t.connection_error(&why)))?;
+            let dir = super::tls::relay(stream, t.port).await.map_err(|e| End::Retry(format!("could not relay a connection: {e}")))?;
+            config.host = dir.to_string_lossy().into_owned();
+        }
+        Ok(ReplicationClient::connect_gated(config).await?)
+    }
+
     fn config(&self) -> ReplicationConfig {
         let t = &self.target;
         let lsn = |l: Lsn| pgwire_replication::Lsn::from_u64(l.0);
@@ -217,7 +229,7 @@ impl Driver {
 
     /// Makes a slot and exports its snapshot, which lives as long as the session that is returned.
     async fn make_slot(&self, name: &str, kind: &str) -> Result<(ReplicationClient, String, Lsn, String), End> {
-        let mut session = ReplicationClient::connect_gated(self.config()).await?;
+        let mut session = self.replication().await?;
         let system = session.identify_system().await?.system_id;
         let sql = format!("CREATE_REPLICATION_SLOT {} {kind}LOGICAL pgoutput EXPORT_SNAPSHOT", inspect::quote(name));
         let rows = session.simple_query(&sql).await?;
@@ -313,7 +325,7 @@ impl Driver {
     }
 
     async fn stream(&mut self, feed: &mut Feed, mut added: Option<Snapshot>) -> Result<Infallible, End> {
-        let mut client = ReplicationClient::connect_gated(self.config()).await?;
+        let mut client = self.replication().await?;
         let system = client.identify_system().await?.system_id;
         self.check_system(&system)?;
         client.start().await?;

@@ -1,5 +1,6 @@
 //! Looking at the upstream database: connecting, what must be set there, which tables a publication has.
 
+use super::tls::Tls;
 use crate::spec::{Connector, UpstreamTable};
 use repr::error::state;
 use repr::{ColType, RelDesc, SqlError, SqlType};
@@ -8,7 +9,8 @@ use tokio_postgres::{Client, Config, NoTls};
 
 /// The oldest server whose replication stream has what is used here (`messages`).
 const VERSION_MIN: i32 = 140_000;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the server may take to let us in.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where and as whom to connect.
 #[derive(Clone)]
@@ -20,41 +22,37 @@ pub struct Target {
     pub database: String,
     pub publication: String,
     pub slot: String,
+    pub tls: Tls,
 }
 
 impl Target {
-    /// Errors: not a Postgres connector; an SSL mode that is not supported.
+    /// Errors: not a Postgres connector; SSL options that cannot be.
     pub fn of(connector: &Connector) -> Result<Target, SqlError> {
-        let Connector::Postgres { host, port, user, password, database, ssl_mode, publication, slot } = connector else {
+        let Connector::Postgres { host, port, user, password, database, ssl_mode, certificates, publication, slot } = connector else {
             return Err(SqlError::internal("not a PostgreSQL connector"));
         };
-        match ssl_mode.to_ascii_lowercase().as_str() {
-            "" | "disable" | "allow" | "prefer" => {}
-            other => {
-                return Err(SqlError::unsupported(
-                    format!("SSL MODE '{other}' for PostgreSQL connections"),
-                    "use SSL MODE 'disable' over a private network or a tunnel",
-                ))
-            }
-        }
+        let tls = Tls::new(ssl_mode, certificates)?;
         let (host, port, user, password) = (host.clone(), *port, user.clone(), password.clone());
-        Ok(Target { host, port, user, password, database: database.clone(), publication: publication.clone(), slot: slot.clone() })
+        Ok(Target { host, port, user, password, database: database.clone(), publication: publication.clone(), slot: slot.clone(), tls })
     }
 
-    fn connection_error(&self, e: &tokio_postgres::Error) -> SqlError {
-        let message = format!("could not connect to PostgreSQL at {}:{}: {}", self.host, self.port, error_text(e));
-        SqlError::new(state::CONNECTION_FAILURE, message)
+    pub fn connection_error(&self, why: &str) -> SqlError {
+        SqlError::new(state::CONNECTION_FAILURE, format!("could not connect to PostgreSQL at {}:{}: {why}", self.host, self.port))
     }
 
     /// A connection for queries, whose values print as they do in the replication stream.
     pub async fn connect(&self) -> Result<Client, SqlError> {
         let mut config = Config::new();
-        config.host(&self.host).port(self.port).user(&self.user).dbname(&self.database).application_name("riverdelta").connect_timeout(CONNECT_TIMEOUT);
+        config.user(&self.user).dbname(&self.database).application_name("riverdelta").ssl_mode(tokio_postgres::config::SslMode::Disable);
         config.options(SESSION_OPTIONS);
         if let Some(password) = &self.password {
             config.password(password);
         }
-        let (client, connection) = config.connect(NoTls).await.map_err(|e| self.connection_error(&e))?;
+        // The stream is encrypted already, where it is.
+        let stream = self.tls.connect(&self.host, self.port).await.map_err(|why| self.connection_error(&why))?;
+        let login = tokio::time::timeout(LOGIN_TIMEOUT, config.connect_raw(stream, NoTls)).await;
+        let login = login.map_err(|_| self.connection_error("the server does not answer"))?;
+        let (client, connection) = login.map_err(|e| self.connection_error(&error_text(&e)))?;
         tokio::spawn(async move {
             if let Err(e) = connection.await {
                 tracing::debug!(error = %e, "connection to PostgreSQL ended");

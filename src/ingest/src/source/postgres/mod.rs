@@ -23,6 +23,8 @@ pub mod pgoutput;
 pub mod snapshot;
 /// One upstream table.
 pub mod table;
+/// Plain connections and encrypted ones.
+pub mod tls;
 
 use super::Stats;
 use crate::spec::{Connector, SourceHandle, SourceStatus, StartSource, UpstreamTable};
