@@ -88,7 +88,9 @@ def test_bad_records_are_listed_and_counted(rd, kafka, topic):
     rd.sql(f"CREATE SOURCE bad (a int) FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT JSON")
     kafka.produce(topic, '{"a": 1}', "not json", '{"a": "x"}', b"\xff\xfe", '{"a": 99999999999}', '{"a": 2}')
     rd.settled("SELECT a FROM bad", [(1,), (2,)])
-    rd.settled("SELECT count(*) FROM bad_errors", [(4,)])
+    # Raw, where it stood, and why.
+    rd.settled("SELECT value, bad_errors.position ~ '^[0-2]:[0-9]+$', length(reason) > 5, key, relation FROM bad_errors",
+               [(v, True, True, None, "bad") for v in (b"not json", b'{"a": "x"}', b"\xff\xfe", b'{"a": 99999999999}')])
     wait_until(lambda: 'source="bad",statistic="errors"' in rd.http("/metrics")[1], 10, what="the metric of errors")
 
 
@@ -190,6 +192,143 @@ def test_exactly_once_through_kills(riverdelta, kafka, long):
     got = {i for (i,) in r.sql("SELECT id FROM ev")}
     assert got == set(committed)
     assert r.sql("SELECT count(*) FROM (SELECT p, o FROM ev GROUP BY p, o HAVING count(*) > 1) d") == [(0,)]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("form", ["upsert", "debezium", "debezium with schema"])
+def test_keyed_topics_through_kills(riverdelta, kafka, long, form):
+    """Rows that change and go, by their keys, while the server dies: what stands in the end is the last message of each key, and every sum on
+    the way is one that whole messages make."""
+    import random
+
+    topic = "u" + uuid.uuid4().hex[:8]
+    kafka.create_topic(topic, 3)
+    r = riverdelta
+    connect_kafka(r, kafka)
+    shape = "KEY FORMAT JSON VALUE FORMAT JSON ENVELOPE " + form.split()[0].upper()
+    r.sql(f"CREATE SOURCE u (id int, v int, w int, PRIMARY KEY (id)) FROM KAFKA CONNECTION k (TOPIC '{topic}') {shape}",
+          "CREATE MATERIALIZED VIEW uv AS SELECT count(*) AS n, sum(v) AS v, sum(w) AS w, count(*) - count(DISTINCT id) AS twice FROM u")
+    now: dict[int, int] = {}
+    stop, failures = threading.Event(), []
+
+    def message(i, before, after):
+        if form == "upsert":
+            return None if after is None else {"v": after, "w": -after}
+        row = lambda v: None if v is None else {"id": i, "v": v, "w": -v}  # noqa: E731
+        m = {"before": row(before), "after": row(after), "op": "d" if after is None else "c" if before is None else "u", "ts_ms": 1}
+        return m if form == "debezium" else {"schema": {"type": "struct", "fields": [{"field": "after", "type": "struct", "fields": [{"field": f, "type": "int32"} for f in ("id", "v", "w")]}]}, "payload": m}
+
+    def produce():
+        rng = random.Random(form)
+        p = kafka.producer()
+        try:
+            while not stop.is_set():
+                for _ in range(20):
+                    i = rng.randrange(40)
+                    before, after = now.get(i), None if rng.random() < 0.3 else rng.randrange(1000)
+                    if before is None and after is None:
+                        continue
+                    key = json.dumps({"schema": {"type": "struct"}, "payload": {"id": i}} if "with" in form else {"id": i})
+                    value = message(i, before, after)
+                    p.produce(topic, key=key, value=None if value is None else json.dumps(value))
+                    if value is not None and after is None:
+                        p.produce(topic, key=key, value=None)  # the tombstone after a delete
+                    now.pop(i, None) if after is None else now.update({i: after})
+                p.flush(10)
+                time.sleep(0.01)
+        except Exception as e:  # noqa: BLE001
+            failures.append(e)
+
+    th = threading.Thread(target=produce, daemon=True)
+    th.start()
+    for i in range(12 if long else 4):
+        time.sleep(0.4 + 0.2 * (i % 3))
+        r.restart(kill=True)
+        n, v, w, twice = r.sql("SELECT * FROM uv")[0]
+        assert twice == 0 and (v or 0) == -(w or 0) and n <= 40
+    stop.set()
+    th.join(30)
+    assert not failures, failures
+    r.settled("SELECT id, v, w FROM u", [(i, v, -v) for i, v in now.items()], seconds=60)
+    r.settled("SELECT n, v, w, twice FROM uv", [(len(now), sum(now.values()), -sum(now.values()), 0)])
+    assert r.sql("SELECT count(*) FROM u_errors") == [(0,)]
+
+
+def test_bank_transfers_over_kafka(rd, db, kafka, topic):
+    """As test_concurrency's, with a topic as the stream."""
+    from test_concurrency import VIEWS, ZERO, EMPTY, watch_totals
+
+    connect_kafka(rd, kafka)
+    db.execute(f"CREATE SOURCE kt (id int, from_account int, to_account int, amount int) FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT JSON")
+    for v in VIEWS:
+        db.execute(v.format(p="kb", t="kt"))
+    done, seen = threading.Event(), set()
+    th = threading.Thread(target=lambda: seen.update(watch_totals(rd, "kb", done)))
+    th.start()
+    p = kafka.producer()
+    for n in range(5000):
+        p.produce(topic, json.dumps({"id": n, "from_account": n % 10, "to_account": (n * 7) % 10, "amount": n % 100}), partition=n % 3)
+        if n % 200 == 0:
+            p.flush(10)
+    p.flush(10)
+    try:
+        rd.settled("SELECT count(*) FROM kt", [(5000,)])
+    finally:
+        done.set()
+        th.join(60)
+    assert ZERO in seen and seen <= {EMPTY, ZERO}, seen
+
+
+def test_a_topic_that_was_made_again_is_said(riverdelta, kafka):
+    """Deleted and made again, the topic's records are others: the source stops and says so, what it has stays readable."""
+    topic = "r" + uuid.uuid4().hex[:8]
+    kafka.create_topic(topic)
+    kafka.produce(topic, "a", "b", "c")
+    r = riverdelta
+    connect_kafka(r, kafka)
+    r.sql(f"CREATE SOURCE again FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT TEXT")
+    r.settled("SELECT text FROM again", [("a",), ("b",), ("c",)])
+    kafka.delete_topic(topic)
+    wait_until(lambda: r.sql("SELECT status FROM rd_catalog.sources WHERE name = 'again'") == [("stalled",)], 30, every=0.2, what="stalled")
+    kafka.create_topic(topic)
+    kafka.produce(topic, "x")
+    wait_until(lambda: r.sql("SELECT status FROM rd_catalog.sources WHERE name = 'again'") == [("failed",)], 60, every=0.2, what="failed")
+    assert "made again" in r.sql("SELECT detail FROM rd_catalog.sources WHERE name = 'again'")[0][0]
+    assert r.sql("SELECT count(*) FROM again") == [(3,)]
+    r.restart(kill=True)
+    assert r.sql("SELECT count(*) FROM again") == [(3,)]
+    r.sql("DROP SOURCE again", f"CREATE SOURCE again FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT TEXT")
+    r.settled("SELECT text FROM again", [("x",)])
+
+
+def test_every_metadata_column_of_an_upsert(rd, kafka, topic):
+    connect_kafka(rd, kafka)
+    rd.sql(f"CREATE SOURCE um (v int) FROM KAFKA CONNECTION k (TOPIC '{topic}') KEY FORMAT TEXT VALUE FORMAT JSON "
+           "INCLUDE KEY AS key, PARTITION AS p, OFFSET AS o, TIMESTAMP AS ts, HEADERS AS hs, HEADER 'h' AS h ENVELOPE UPSERT")
+    at = lambda n: {"key": "k", "value": json.dumps({"v": n}), "partition": 1, "timestamp": 1704067200000 + n, "headers": [("h", b"a"), ("h", f"b{n}".encode()), ("raw", b"\xff"), ("no", None)]}  # noqa: E731
+    kafka.produce(topic, at(1), at(2), at(3))
+    rd.settled("SELECT v, key, p, o, (extract(epoch FROM ts) * 1000)::int8, hs::text, h FROM um",
+               [(3, "k", 1, 2, 1704067200003, '[{"key": "h", "value": "a"}, {"key": "h", "value": "b3"}, {"key": "raw", "value": "\\\\xff"}, {"key": "no", "value": null}]', "b3")])
+    kafka.produce(topic, {"key": "k", "value": None, "partition": 1})
+    rd.settled("SELECT count(*) FROM um", [(0,)])
+
+
+@pytest.mark.parametrize("statement, code, word", [
+    ("(TOPIC '{t}') FORMAT JSON ENVELOPE DEBEZIUM", "22023", "column list"),
+    ("(TOPIC '{t}', GROUP ID 'x') FORMAT TEXT", "0A000", "group id"),
+    ("(TOPIC '{t}', NOPE 1) FORMAT TEXT", "22023", "nope"),
+    ("(TOPIC '{t}', START OFFSET ('x')) FORMAT TEXT", "22023", "integers"),
+    ("(TOPIC '{t}') FORMAT CSV WITH HEADER", "22023", "column list"),
+    ("(TOPIC '{t}') FORMAT TEXT FOR ALL TABLES", "0A000", "TABLES"),
+    ("(TOPIC '{t}') FORMAT TEXT INCLUDE PATH", "0A000", "PATH"),
+    ("(FORMAT 'x') FORMAT TEXT", "22023", "format"),
+    ("FORMAT TEXT", "22023", "topic"),
+])
+def test_what_a_kafka_source_refuses(db, rd, kafka, statement, code, word):
+    connect_kafka(rd, kafka)
+    with pytest.raises(psycopg.Error) as e:
+        db.execute("CREATE SOURCE refused FROM KAFKA CONNECTION k " + statement.format(t="any"))
+    assert e.value.sqlstate == code and word in str(e.value), (e.value.sqlstate, str(e.value))
 
 
 @pytest.mark.timeout(300)
