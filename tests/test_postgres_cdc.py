@@ -19,15 +19,13 @@ def upstream(pg):
     yield name, lambda *s: pg.sql(*s, dbname=name)
 
     def dropped():
-        for (slot,) in pg.sql(f"SELECT slot_name FROM pg_replication_slots WHERE database = '{name}' AND NOT active"):
-            pg.sql(f"SELECT pg_drop_replication_slot('{slot}')", dbname=name)
-        pg.sql(f"DROP DATABASE {name} WITH (FORCE)")
+        # The source may still run: its connection goes first, and it has not come back yet.
+        slots = f"FROM pg_replication_slots WHERE database = '{name}'"
+        pg.sql(f"SELECT pg_terminate_backend(active_pid) {slots} AND active_pid IS NOT NULL")
+        pg.sql(f"SELECT pg_drop_replication_slot(slot_name) {slots}", f"DROP DATABASE {name} WITH (FORCE)", dbname="postgres")
         return True
 
-    try:
-        wait_until(dropped, 15, every=0.5)
-    except TimeoutError:
-        pass  # a source that still runs keeps it; the whole server goes at the end
+    wait_until(dropped, 15, every=0.01)
 
 
 def connect_pg(server, pg, db: str, name: str = "c"):
