@@ -66,6 +66,16 @@ def test_psql_describes(shop, command, expected):
         assert word in r.stdout, r.stdout
 
 
+def test_psql_backslash_commands_all_run(shop):
+    commands = """da dA des det deu dew df df+ dF dFd dg di di+ dl dL dm dm+ dn dn+ do dO dp dP drds dRp dRs ds dS dt dt+ dtS dT dT+ du du+ dv dv+ dx dX dy
+        dE ddp db dc dC dD l l+ z dconfig conninfo encoding d+ x timing""".split() + ["d items", "d+ items", "d items_pkey", "d pg_class", "d+ pg_type", "sv cheap"]
+    commands = ["\\" + c for c in commands]
+    done = psql(shop, "-v", "ON_ERROR_STOP=0", stdin="\n".join([*commands, "SELECT 1 AS done"]) + ";\n")
+    assert "ERROR" not in done.stderr + done.stdout, done.stderr
+    assert "done" in done.stdout
+    assert "items_pkey" in psql(shop, "-c", "\\di").stdout
+
+
 def test_psql_runs_a_script(shop):
     script = r"""
 \set n 41

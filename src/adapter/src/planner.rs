@@ -361,7 +361,7 @@ impl SessionCatalog<'_> {
         Ok(Relation {
             id: item.id,
             oid: item.oid(),
-            row_type_oid: 0,
+            row_type_oid: if item.is_relation() { item.row_type_oid() } else { 0 },
             name: full_name(item),
             kind,
             desc: item.desc.clone(),
@@ -417,10 +417,10 @@ impl SqlCatalog for SessionCatalog<'_> {
     }
 
     fn resolve_type(&self, parts: &[String]) -> Option<SqlType> {
-        match &self.find(Namespace::Type, parts).ok()??.kind {
-            ItemKind::Type(t) => Some(t.clone()),
-            _ => None,
+        if let Some(ItemKind::Type(t)) = self.find(Namespace::Type, parts).ok()?.as_deref().map(|i| &i.kind) {
+            return Some(t.clone());
         }
+        self.find(Namespace::Relation, parts).ok()??.row_type()
     }
 
     fn type_by_oid(&self, oid: u32) -> Option<SqlType> {
@@ -450,6 +450,7 @@ pub fn type_by_oid(catalog: &Catalog, oid: u32) -> Option<SqlType> {
     catalog.items().find_map(|i| match &i.kind {
         ItemKind::Type(t) if t.oid() == oid => Some(t.clone()),
         ItemKind::Type(t) if t.array_oid() == oid => Some(t.clone().array_of()),
+        _ if i.row_type_oid() == oid => i.row_type(),
         _ => None,
     })
 }

@@ -34,7 +34,8 @@ impl Names {
     }
 
     fn shown(&self, schema: &str, name: &str) -> String {
-        if self.visible(schema, name) {
+        let unknown = self.catalog.find(schema, Namespace::Relation, name).is_none() && !is_system_schema(schema);
+        if self.visible(schema, name) || (unknown && self.search_path.iter().any(|s| s == schema)) {
             quote_if_needed(name)
         } else {
             format!("{}.{}", quote_if_needed(schema), quote_if_needed(name))
@@ -57,7 +58,10 @@ impl CatalogView for Names {
     fn relation_name(&self, oid: u32) -> Option<String> {
         match self.item(oid) {
             Some(i) => Some(self.shown(&i.schema, &i.name)),
-            None => defs().iter().find(|d| d.oid == oid).map(|d| self.shown(d.schema, d.name)),
+            None => match super::pg::key_of(&self.catalog, oid) {
+                Some((table, key)) => Some(self.shown(&table.schema, key)),
+                None => defs().iter().find(|d| d.oid == oid).map(|d| self.shown(d.schema, d.name)),
+            },
         }
     }
     fn relation_oid(&self, parts: &[String]) -> Option<u32> {
@@ -68,13 +72,20 @@ impl CatalogView for Names {
         };
         schemas.into_iter().find_map(|s| match self.catalog.find(s, Namespace::Relation, name) {
             Some(i) => Some(i.oid()),
-            None => defs().iter().find(|d| d.schema == s && d.name == *name).map(|d| d.oid),
+            None => match defs().iter().find(|d| d.schema == s && d.name == *name) {
+                Some(d) => Some(d.oid),
+                None => super::pg::key_index(&self.catalog, s, name),
+            },
         })
     }
     fn relation_is_visible(&self, oid: u32) -> bool {
         match self.item(oid) {
             Some(i) => self.visible(&i.schema, &i.name),
-            None => defs().iter().find(|d| d.oid == oid).is_some_and(|d| self.visible(d.schema, d.name)),
+            None => match super::pg::key_of(&self.catalog, oid) {
+                // A key's index is found where its table is.
+                Some((table, _)) => self.search_path.contains(&table.schema),
+                None => defs().iter().find(|d| d.oid == oid).is_some_and(|d| self.visible(d.schema, d.name)),
+            },
         }
     }
     fn type_by_oid(&self, oid: u32) -> Option<SqlType> {

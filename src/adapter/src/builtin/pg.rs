@@ -324,6 +324,7 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
             ("relname", text(&i.name)),
             ("relnamespace", ns(&i.schema)),
             ("relowner", oid(OWNER)),
+            ("reltype", oid(i.row_type_oid())),
             ("relam", oid(if kind == 'v' { 0 } else { HEAP_AM })),
             ("relkind", Value::Text(kind.to_string())),
             ("relpersistence", text(persistence)),
@@ -387,7 +388,7 @@ fn attributes(c: &Catalog, out: &mut Rows<'_>) {
             ("atttypmod", int(i64::from(ty.typmod))),
             ("attbyval", Value::Bool(t.is_some_and(|t| t.by_val))),
             ("attalign", text("i")),
-            ("attstorage", text(if ty.ty.typlen() < 0 { "x" } else { "p" })),
+            ("attstorage", text(storage(&ty.ty))),
             ("attnotnull", Value::Bool(!ty.nullable)),
             ("atthasdef", Value::Bool(has_default)),
             ("attislocal", Value::Bool(true)),
@@ -423,6 +424,15 @@ fn attributes(c: &Catalog, out: &mut Rows<'_>) {
     }
 }
 
+/// `attstorage`: plain, main or extended.
+fn storage(ty: &SqlType) -> &'static str {
+    match ty {
+        SqlType::Numeric | SqlType::Inet | SqlType::Cidr => "m",
+        t if t.typlen() < 0 => "x",
+        _ => "p",
+    }
+}
+
 fn defaults(c: &Catalog) -> Vec<(std::sync::Arc<Item>, i64, String)> {
     let mut out = Vec::new();
     for i in c.items() {
@@ -455,6 +465,23 @@ fn types(c: &Catalog, out: &mut Rows<'_>) {
             ("typbasetype", oid(t.base_type)),
             ("typtypmod", int(-1)),
             ("typcollation", oid(t.collation)),
+        ]);
+    }
+    for i in c.items().filter(|i| i.is_relation()) {
+        out.add(vec![
+            ("oid", oid(i.row_type_oid())),
+            ("typname", text(&i.name)),
+            ("typnamespace", oid(namespace_oid(c, &i.schema).unwrap_or(0))),
+            ("typowner", oid(OWNER)),
+            ("typlen", int(-1)),
+            ("typtype", text("c")),
+            ("typcategory", text("C")),
+            ("typisdefined", Value::Bool(true)),
+            ("typdelim", text(",")),
+            ("typrelid", oid(i.oid())),
+            ("typalign", text("d")),
+            ("typstorage", text("x")),
+            ("typtypmod", int(-1)),
         ]);
     }
     for i in c.items() {
@@ -575,7 +602,27 @@ fn index_list(c: &Catalog) -> Vec<Index> {
 
 /// Constraints have no id of their own: theirs lie above all objects' ids.
 fn constraint_oid(i: &Item, n: usize) -> u32 {
-    0x4000_0000 | (i.oid() << 5) | n as u32
+    CONSTRAINTS | (i.oid() << 5) | n as u32
+}
+
+const CONSTRAINTS: u32 = 0x4000_0000;
+
+/// The table and the name of the key behind a constraint's OID, which is its index's too.
+pub fn key_of(c: &Catalog, constraint: u32) -> Option<(&std::sync::Arc<Item>, &str)> {
+    let (table, n) = ((constraint.checked_sub(CONSTRAINTS)?) >> 5, (constraint & 31) as usize);
+    let item = c.item(repr::GlobalId(u64::from(table)))?;
+    let ItemKind::Table(t) = &item.kind else { return None };
+    let key = t.primary_key.iter().chain(&t.unique).nth(n)?;
+    Some((item, &key.name))
+}
+
+/// The OID of the index of a key, by its name.
+pub fn key_index(c: &Catalog, schema: &str, name: &str) -> Option<u32> {
+    c.items().filter(|i| i.schema == schema).find_map(|i| {
+        let ItemKind::Table(t) = &i.kind else { return None };
+        let n = t.primary_key.iter().chain(&t.unique).position(|k| k.name == name)?;
+        Some(constraint_oid(i, n))
+    })
 }
 
 fn indexes(c: &Catalog, out: &mut Rows<'_>) {

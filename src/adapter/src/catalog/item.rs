@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The version of the entries' form; a change comes with a migration.
 pub const ITEM_VERSION: u32 = 1;
 
+/// OIDs of row types begin here: objects have theirs below, constraints above.
+const ROW_TYPES: u32 = 0x2000_0000;
+
 /// A named object.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Item {
@@ -136,6 +139,20 @@ impl Item {
     /// `pg_class.oid` and the like.
     pub fn oid(&self) -> u32 {
         self.id.0 as u32
+    }
+
+    /// `pg_type.oid` of the relation's row type; above all objects' ids.
+    pub fn row_type_oid(&self) -> u32 {
+        ROW_TYPES + self.oid()
+    }
+
+    /// The type of the relation's rows; `None` for what has none.
+    pub fn row_type(&self) -> Option<SqlType> {
+        if !self.is_relation() {
+            return None;
+        }
+        let fields = self.desc.names.iter().cloned().zip(self.desc.types.iter().map(|t| t.clone().with_nullable(true))).collect();
+        Some(SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: self.row_type_oid(), name: Some(self.name.clone()), fields })))
     }
 
     /// Whether the object can stand in FROM.

@@ -507,7 +507,14 @@ async fn write_out(
     if matches!(&format, CopyFormat::Text { header: true, .. } | CopyFormat::Csv { header: true, .. }) {
         let titles: Vec<Value> = names.iter().map(|n| Value::text(n.clone())).collect();
         let text: Vec<ColType> = names.iter().map(|_| repr::SqlType::Text.not_null()).collect();
-        first.push(message(&titles, &text));
+        // Titles are quoted only where they must be, whatever FORCE_QUOTE says of values.
+        let mut plain = format.clone();
+        if let CopyFormat::Csv { force_quote, .. } = &mut plain {
+            force_quote.clear();
+        }
+        let mut line = Vec::new();
+        write_row(&mut line, &titles, &text, &plain, &style);
+        first.push(line);
     }
     if !first.is_empty() && tx.send(Ok(first)).await.is_err() {
         return;

@@ -15,6 +15,8 @@ mod cursor;
 /// CREATE, DROP, ALTER, COMMENT.
 mod ddl;
 pub(crate) use ddl::type_name;
+/// Functions whose point is their effect.
+mod effects;
 /// EXPLAIN.
 mod explain;
 /// Counters for Prometheus.

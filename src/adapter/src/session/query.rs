@@ -108,6 +108,8 @@ impl Session {
         as_of: Option<ReadAt>,
         read: Option<ReadSet>,
     ) -> Result<Running, SqlError> {
+        let mut mir = mir;
+        let ctx = if self.effects(&mut mir).await? { self.statement_ctx().1 } else { ctx };
         let mut mir = self.fill_in(&catalog, mir).await?;
         self.overlay(&catalog, &mut mir)?;
         let relations = mir.global_ids();

@@ -1,6 +1,6 @@
 //! Functions over the session and the catalog, as psql and drivers ask them.
 //!
-//! Not here: `set_config` and others with effects, which the session answers (`adapter`).
+//! Not here: `set_config`, `pg_sleep`: the session carries them out (`adapter`).
 
 use super::cast::{text_in, text_out};
 use super::lift::{constant, Call, Str};
@@ -467,8 +467,10 @@ pub const FUNCS: &[Entry] = &[
         if setting(name, call.ctx).as_deref() == Some(value) || name == "jit" {
             return Ok(a[1].clone());
         }
-        Err(SqlError::unsupported("set_config() inside a query", "use SET"))
+        Err(SqlError::unsupported("set_config() of values from rows", "call it with constants, or use SET"))
     }),
+    // The session sleeps; what is left depends on rows.
+    val!(? ["pg_sleep", "3935", "3936"], |_, _| Err(SqlError::unsupported("sleeping for times from rows", "call pg_sleep() with a constant"))),
     // One role owns all.
     val!(["has_*", "pg_has_role_*"], |_, _| Ok(Value::Bool(true))),
     val!(["pg_table_is_visible"], |a, call| {

@@ -75,6 +75,33 @@ fn locked_names(locking: &[Locking], items: &[NsItem]) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// An error about an ungrouped column, with the place where the column is named outside aggregates.
+fn at_ungrouped(e: SqlError, s: &Select, order_by: &[OrderBy]) -> SqlError {
+    let name = e.message.strip_prefix("column \"").and_then(|m| m.split_once("\" must appear in the GROUP BY clause")).map(|m| m.0.to_owned());
+    let (Some(name), None) = (name, e.position) else { return e };
+    let last = name.rsplit('.').next().unwrap_or(&name);
+    let mut found = None;
+    let exprs = s.targets.iter().map(|t| &t.expr).chain(&s.having).chain(order_by.iter().map(|o| &o.expr));
+    for expr in exprs {
+        walk::visit(expr, &mut |x| {
+            match &*x.kind {
+                ExprKind::Column(parts) if parts.last().is_some_and(|p| p.name == last) => found = found.or(Some(x.pos)),
+                ExprKind::Star(_) => found = found.or(Some(x.pos)),
+                ExprKind::Func(f) => {
+                    let name = f.name.last().map_or("", |n| &n.name);
+                    return f.over.is_some() || ::expr::catalog::procs_by_name(name).all(|p| p.kind != ::expr::catalog::ProcKind::Aggregate);
+                }
+                _ => {}
+            }
+            true
+        });
+    }
+    match found {
+        Some(pos) => e.at(pos),
+        None => e,
+    }
+}
+
 /// Keeps `outputs`; nothing if that is all.
 pub fn project(hir: Hir, outputs: Vec<usize>) -> Hir {
     if outputs.len() == hir.arity() && outputs.iter().enumerate().all(|(i, o)| i == *o) {
@@ -192,7 +219,7 @@ impl Binder<'_> {
         all.extend(sort.iter_mut().map(|t| &mut t.expr));
         all.extend(distinct_on.iter_mut());
         if grouped {
-            hir = self.group(s, hir, &level, &here, &heads, &mut all, &mut having_expr)?;
+            hir = self.group(s, hir, &level, &here, &heads, &mut all, &mut having_expr).map_err(|e| at_ungrouped(e, s, order_by))?;
             if let Some(h) = having_expr {
                 hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(h) };
             }

@@ -348,7 +348,7 @@ impl Binder<'_> {
             return Ok(item.column(level, 0));
         }
         let fields: Vec<(String, ColType)> = item.cols.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
-        let name = (item.row_oid != pseudo::RECORD).then(|| item.name.clone());
+        let name = (item.row_oid != pseudo::RECORD).then(|| item.hidden.clone().unwrap_or_else(|| item.name.clone()));
         let ty = SqlType::Record(Arc::new(RecordType { oid: item.row_oid, name, fields })).not_null();
         let cols: Vec<HirScalar> = (0..item.cols.len()).map(|i| item.column(level, i)).collect();
         let row = self.internal("row_construct", cols.clone(), ty.clone())?;

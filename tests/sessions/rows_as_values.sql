@@ -1,0 +1,44 @@
+-- Rows as values of their relation's type; functions with effects; where ungrouped columns are.
+create table p(id int primary key, c text, n numeric);
+insert into p values (1,'a',1.5),(2,null,2);
+select p from p order by id;
+select row(1,'x',2.0)::p;
+select (row(1,'x',2.0)::p).c;
+select * from jsonb_populate_record(null::p, '{"id": 5, "c": "z"}');
+select null::p is null;
+select x from p x where x = row(1,'a',1.5)::p;
+select x.* from p x order by x;
+select count(distinct p) from p;
+select pg_typeof(p), pg_typeof(x) from p, p x limit 1;
+select p::text from p order by 1;
+select array_agg(p order by id) from p;
+select row_to_json(p), to_jsonb(p) from p order by id;
+select json_agg(p order by id) from p;
+select p from p union all select row(9,'q',1.0)::p order by 1;
+select (select p from p where id=1);
+select coalesce(p, row(1,'q',0)::p) from p order by id;
+create view pv as select p from p;
+select * from pv order by 1;
+select (p).c from pv order by 1;
+select set_config('nope', 'x', true);
+select set_config('my.x', 'v', false), current_setting('my.x');
+select pg_sleep(0.01), pg_sleep_for('10 ms') , 1;
+set statement_timeout = 100;
+select pg_sleep(5);
+reset statement_timeout;
+select typname, typtype, typrelid::regclass from pg_type where typname = 'p';
+select reltype::regtype from pg_class where relname='p';
+\d p
+\d p_pkey
+select 'p_pkey'::regclass, indexrelid::regclass from pg_index where indrelid='p'::regclass;
+select pg_get_indexdef('p_pkey'::regclass);
+select p.id from p group by c;
+select p.id + 1, count(p.id), p.id from p group by c;
+select * from p group by c;
+select c from p group by c order by n;
+select c from p group by c having n > 1;
+begin; select set_config('application_name', 'inside', true); show application_name; commit;
+select set_config('application_name', 'after', false), current_setting('application_name');
+begin; select set_config('application_name', 'undone', false); rollback; show application_name;
+copy p to stdout with (format csv, header, force_quote *);
+copy (select 1 a, 'x' "B") to stdout with csv header force quote "B";
