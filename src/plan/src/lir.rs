@@ -97,7 +97,7 @@ pub struct JoinStage {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReduceKind {
     Distinct,
-    /// All aggregates accumulable.
+    /// All aggregates accumulable; with DISTINCT over the distinct arguments of a group.
     Accumulable(Vec<Aggregate>),
     /// All aggregates min or max, without DISTINCT.
     Hierarchical {

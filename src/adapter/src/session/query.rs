@@ -348,10 +348,17 @@ impl Running {
     }
 
     async fn collect_ordered(self) -> Result<Vec<Row>, SqlError> {
+        let Finishing { order_by, limit, offset, .. } = &self.finishing;
+        let wanted = limit.and_then(|n| usize::try_from(n.saturating_add(*offset)).ok()).filter(|_| !order_by.is_empty());
         let mut rows: Vec<(Row, Diff)> = Vec::new();
         let mut source = self.source;
         while let Some(mut part) = next_part(&mut source, &self.types).await? {
             rows.append(&mut part);
+            // Only the first rows are ever wanted: the others need not be held.
+            if let Some(n) = wanted.filter(|n| rows.len() / 2 > (*n).max(CHUNK_ROWS)) {
+                tokio::task::block_in_place(|| sort_rows(&mut rows, order_by, &self.types));
+                rows.truncate(n);
+            }
         }
         Ok(tokio::task::block_in_place(|| finish(rows, &self.finishing, &self.types)))
     }

@@ -36,6 +36,7 @@ use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::reduce::reduce_with_tactic;
 use expr::{EvalCtx, Scalar};
 use group::AggInput;
+use plan::lir::ReduceKind;
 use plan::mir::{Id, LocalId};
 use plan::{Lir, LirKind};
 use repr::{ColType, Diff, SqlError, Timestamp};
@@ -367,7 +368,34 @@ pub fn comes_summed(l: &Lir, sums: &mut BTreeSet<Id>) -> bool {
         LirKind::Join { inputs, .. } | LirKind::Union { inputs } => inputs.iter().all(|i| comes_summed(i, sums)),
         // What a reduce puts out at a time is the difference to earlier times, of which there are none.
         LirKind::Reduce { .. } | LirKind::TopK { .. } | LirKind::Window { .. } | LirKind::Threshold { .. } => true,
-        LirKind::Negate { .. } | LirKind::LetRec { .. } => false,
+        LirKind::LetRec { bindings, body, .. } => {
+            let rounds: BTreeSet<Id> = bindings.iter().map(|(id, _)| Id::Local(*id)).collect();
+            sums.extend(&rounds);
+            bindings.iter().all(|(_, value)| only_grows(value, sums, &rounds)) && comes_summed(body, sums)
+        }
+        LirKind::Negate { .. } => false,
+    }
+}
+
+/// Whether a recursion's rule only ever adds rows from round to round, if what it reads does. So an endless one gives its first rows.
+/// `rounds`: what changes from round to round.
+fn only_grows(l: &Lir, sums: &BTreeSet<Id>, rounds: &BTreeSet<Id>) -> bool {
+    if reads(l).is_disjoint(rounds) {
+        return comes_summed(l, &mut sums.clone());
+    }
+    match &l.kind {
+        LirKind::Let { id, value, body } => {
+            let (mut sums, mut rounds) = (sums.clone(), rounds.clone());
+            let grows = only_grows(value, &sums, &rounds);
+            sums.insert(Id::Local(*id));
+            rounds.insert(Id::Local(*id));
+            grows && only_grows(body, &sums, &rounds)
+        }
+        LirKind::Reduce { input, kind: ReduceKind::Distinct, .. } | LirKind::Threshold { input } => only_grows(input, sums, rounds),
+        LirKind::Mfp { input, .. } | LirKind::FlatMap { input, .. } => only_grows(input, sums, rounds),
+        LirKind::Join { inputs, .. } | LirKind::Union { inputs } => inputs.iter().all(|i| only_grows(i, sums, rounds)),
+        LirKind::Get { id } => sums.contains(id),
+        _ => false,
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) fn kind(aggregates: &[Aggregate], monotonic: bool) -> ReduceKind {
     let (mut accumulable, mut extremum, mut basic) = (vec![], vec![], vec![]);
     for (i, a) in aggregates.iter().enumerate() {
         match a.func.kind {
-            AggKind::Accumulable(_) if !a.distinct => accumulable.push(i),
+            AggKind::Accumulable(_) => accumulable.push(i),
             // DISTINCT changes nothing about an extremum.
             AggKind::Extremum { .. } => extremum.push(i),
             _ => basic.push(i),

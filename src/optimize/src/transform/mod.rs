@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   normalize, to a fixed point:   fold  lets  pushdown  flatten  relations  semijoin  elide  top_k
-//!   once:                          prune, then normalize again;  distinct_aggregates;  share
+//!   once:                          prune, then normalize again;  share
 //! ```
 //!
 //! Rules that all keep: rows and their counts stay the same at every time; an expression that can fail is evaluated on no
@@ -10,8 +10,6 @@
 
 /// Comparisons of two types as comparisons of one.
 mod compare;
-/// Aggregates of distinct rows.
-mod distinct_aggregates;
 /// Reduces and distincts that keys make needless.
 mod elide;
 /// Nested joins as one.
@@ -53,10 +51,6 @@ pub(crate) fn run(mut mir: Mir, ctx: &OptimizeCtx) -> Result<Mir, SqlError> {
     normalize(&mut mir, ctx)?;
     mir = prune::columns(mir);
     normalize(&mut mir, ctx)?;
-    distinct_aggregates::separate(&mut mir);
-    lets::simplify(&mut mir);
-    mir = prune::columns(mir);
-    relations::simplify(&mut mir);
     share::subplans(&mut mir);
     Ok(mir)
 }
@@ -71,7 +65,7 @@ fn normalize(mir: &mut Mir, ctx: &OptimizeCtx) -> Result<(), SqlError> {
         relations::simplify(mir);
         semijoin::outer_rows(mir);
         elide::by_keys(mir);
-        top_k::simplify(mir);
+        top_k::simplify(mir, ctx.one_off);
         if *mir == before {
             break;
         }

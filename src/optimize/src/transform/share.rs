@@ -71,7 +71,7 @@ fn replace(mir: &mut Mir, text: &str, id: LocalId, value: &mut Option<Mir>) {
 }
 
 /// The largest local id in the plan.
-pub(super) fn largest(mir: &Mir) -> u64 {
+fn largest(mir: &Mir) -> u64 {
     let own = match mir {
         Mir::Get { id: Id::Local(l), .. } | Mir::Let { id: l, .. } => l.0,
         Mir::LetRec { bindings, .. } => bindings.iter().map(|b| b.id.0).max().unwrap_or(0),

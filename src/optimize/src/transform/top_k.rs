@@ -5,17 +5,32 @@
 //!     Window n: row_number() over (p, o)   =>    Window n: row_number() over (p, o)
 //!       r                                          TopK group p order o limit 3: r
 //! ```
+//!
+//! A recursion of which only some rows are asked for, once, need not end: each of its rounds but the last adds a row.
 
 use super::{bottom_up, take};
+use crate::chain::Chain;
+use crate::monotonic::is_monotonic;
 use expr::{Scalar, WindowFunc};
-use plan::Mir;
+use plan::mir::RecBinding;
+use plan::{Id, LocalId, Mir};
 use repr::{SqlType, Value};
 
-pub(super) fn simplify(mir: &mut Mir) {
+pub(super) fn simplify(mir: &mut Mir, one_off: bool) {
     bottom_up(mir, &mut |m| match m {
-        Mir::TopK { input, limit, offset, .. } => match literal_limit(limit.as_ref()) {
+        Mir::LetRec { bindings, limit: limit @ None, return_at_limit, body } if one_off && grows(bindings) => {
+            *limit = rows_asked_for(body, bindings[0].id);
+            *return_at_limit = limit.is_some();
+        }
+        Mir::TopK { input, limit, offset, group_key, order_by, with_ties } => match literal_limit(limit.as_ref()) {
             Some(Some(0)) => *m = Mir::empty(input.types()),
             Some(None) if *offset == 0 => *m = take(input),
+            Some(Some(n)) if one_off && group_key.is_empty() && order_by.is_empty() && !*with_ties => {
+                let enough = u64::try_from(n).ok().and_then(|n| n.checked_add(*offset));
+                if let (Some((bound, return_at_limit)), Some(n)) = (recursion_below(input), enough) {
+                    (*bound, *return_at_limit) = (Some(n), true);
+                }
+            }
             _ => {}
         },
         Mir::Filter { input, predicates } => numbered(input, predicates),
@@ -29,6 +44,42 @@ pub(super) fn literal_limit(limit: Option<&Scalar>) -> Option<Option<i64>> {
         None | Some(Scalar::Literal(Value::Null, _)) => Some(None),
         Some(Scalar::Literal(v, _)) => v.as_i64().map(Some),
         Some(_) => None,
+    }
+}
+
+/// Whether each round of the recursion but the last adds a row.
+fn grows(bindings: &[RecBinding]) -> bool {
+    matches!(bindings, [b] if is_monotonic(&b.value, &|_| true, &[b.id].into()))
+}
+
+/// The bound of a recursion all of whose rows are the relation's, if it has none yet.
+fn recursion_below(mir: &mut Mir) -> Option<(&mut Option<u64>, &mut bool)> {
+    match mir {
+        Mir::Map { input, .. } | Mir::Project { input, .. } => recursion_below(input),
+        Mir::LetRec { bindings, limit: limit @ None, return_at_limit, body } if grows(bindings) => match Chain::peel(body) {
+            (Mir::Get { id: Id::Local(l), .. }, chain) if *l == bindings[0].id && !chain.has_predicates() => Some((limit, return_at_limit)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// How many rows of a binding are enough, if only LIMITs without an order read it.
+fn rows_asked_for(mir: &Mir, id: LocalId) -> Option<u64> {
+    match mir {
+        Mir::Get { id: Id::Local(l), .. } if *l == id => None,
+        Mir::TopK { input, group_key, order_by, limit: Some(Scalar::Literal(n, _)), offset, with_ties: false }
+            if group_key.is_empty() && order_by.is_empty() =>
+        {
+            let (base, chain) = Chain::peel(input);
+            match base {
+                Mir::Get { id: Id::Local(l), .. } if *l == id && !chain.has_predicates() => {
+                    u64::try_from(n.as_i64()?).ok()?.checked_add(*offset).map(|n| n.max(1))
+                }
+                _ => rows_asked_for(input, id),
+            }
+        }
+        other => other.children().into_iter().try_fold(0, |most, c| rows_asked_for(c, id).map(|n| n.max(most))),
     }
 }
 

@@ -208,7 +208,7 @@ pub(super) fn literal_count(s: &HirScalar) -> Option<Option<u64>> {
 }
 
 /// The value of a scalar without columns that is the same whenever it is computed, if it has one.
-fn constant(s: &HirScalar) -> Option<repr::Value> {
+pub(crate) fn constant(s: &HirScalar) -> Option<repr::Value> {
     if let HirScalar::Literal(v, _) = s {
         return Some(v.clone());
     }

@@ -36,6 +36,7 @@ mod scalar;
 mod set_ops;
 
 use crate::hir::Hir;
+pub(crate) use env::constant;
 use env::Env;
 use plan::{Equivalence, Id, LocalId, Mir};
 use repr::{ColType, SqlError};

@@ -441,11 +441,9 @@ impl Parser<'_> {
         if self.eat_kws(&["mutually", "recursive"]) {
             let mut m = Mutual::default();
             if self.eat_punct("(") {
-                m.return_at_limit = true;
-                if self.eat_kw("error") {
-                    m.return_at_limit = false;
-                    self.expect_kw("at")?;
-                } else if self.eat_kw("return") {
+                // A limit that is reached is an error unless the state reached is asked for.
+                m.return_at_limit = self.eat_kw("return");
+                if m.return_at_limit || self.eat_kw("error") {
                     self.expect_kw("at")?;
                 }
                 self.expect_kws(&["recursion", "limit"])?;

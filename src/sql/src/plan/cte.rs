@@ -31,7 +31,7 @@ impl Binder<'_> {
         };
         let mut b = body(self, &env)?;
         // LIMIT may read the items too: it goes inside.
-        let reads_items = |e: &Option<crate::hir::HirScalar>| e.as_ref().is_some_and(|e| !matches!(e, crate::hir::HirScalar::Literal(..)));
+        let reads_items = |e: &Option<crate::hir::HirScalar>| e.as_ref().is_some_and(|e| crate::lower::constant(e).is_none());
         if reads_items(&b.limit) || reads_items(&b.offset) {
             let (limit, offset) = (b.limit.take(), b.offset.take());
             b.hir = Hir::TopK { input: Box::new(b.hir), group_key: Vec::new(), order_by: b.order.clone(), limit, offset, with_ties: b.with_ties };

@@ -7,6 +7,7 @@ use crate::ast::{self, ExplainTarget, ObjectKind, ObjectName, SetValue, Statemen
 use crate::hir::{Hir, HirScalar};
 use crate::parse::ParsedStatement;
 use ::expr::catalog::CastContext;
+use ::expr::ColumnOrder;
 use ::plan::Finishing;
 use repr::{ColType, RelDesc};
 
@@ -275,18 +276,24 @@ impl Binder<'_> {
         self.constant_untyped(e)
     }
 
-    /// LIMIT and OFFSET go into the finishing where they are known numbers, else into the relation.
+    /// LIMIT and OFFSET go into the finishing where they are known numbers, else into the relation. Without an order the least rows are
+    /// kept, as in a view; of a recursion the first that come, since it may have no end.
     pub(super) fn finish_plan(&self, b: Bound) -> Result<SelectPlan, SqlError> {
         let visible = b.visible;
         let names = b.names.clone();
-        let order_by = b.order.clone();
+        let mut order_by = b.order.clone();
         let known = |e: &Option<HirScalar>| match e {
             None => Some(None),
-            Some(HirScalar::Literal(v, _)) => v.as_i64().map(Some),
-            Some(_) => None,
+            Some(e) => crate::lower::constant(e).and_then(|v| v.as_i64()).map(Some),
         };
+        let recursive = matches!(b.hir, Hir::LetRec { .. });
+        if order_by.is_empty() && (b.limit.is_some() || b.offset.is_some()) && !b.with_ties && !recursive && b.hir.arity() > 0 {
+            // Ties are broken by whole rows.
+            order_by.push(ColumnOrder { column: 0, desc: false, nulls_last: true });
+        }
         let (limit, offset, hir) = match (known(&b.limit), known(&b.offset)) {
-            (Some(l), Some(o)) if !b.with_ties => {
+            // Of no rows nothing is evaluated: LIMIT 0 empties the relation.
+            (Some(l), Some(o)) if !b.with_ties && l != Some(0) => {
                 if l.is_some_and(|n| n < 0) {
                     return Err(SqlError::new(state::INVALID_ROW_COUNT_IN_LIMIT, "LIMIT must not be negative"));
                 }
