@@ -99,6 +99,19 @@ impl Deltas {
     pub fn is_empty(&self) -> bool {
         self.rows.len == 0
     }
+    /// One of several with the same columns, in their order; not consolidated.
+    pub fn concat(mut parts: Vec<Deltas>) -> Deltas {
+        if parts.len() == 1 {
+            return parts.remove(0);
+        }
+        parts.retain(|p| !p.is_empty());
+        let mut diffs = Col::default();
+        for p in &parts {
+            diffs.extend(&p.diffs, 0, p.diffs.len());
+        }
+        let rows: Vec<Batch> = parts.into_iter().map(|p| p.rows).collect();
+        Deltas { rows: Batch::concat(&rows), diffs }
+    }
 }
 
 /// A column that stays one value while all its values are equal.

@@ -3,10 +3,13 @@
 use crate::file::{FileReader, Updates};
 use crate::shard::{Shard, TailData};
 use arrow_array::UInt32Array;
-use repr::{Batch, Col, Deltas, SqlError, Timestamp};
+use repr::{Deltas, SqlError, Timestamp};
 use std::collections::BTreeMap;
 
-/// Changes with times beyond `after`, in order of time, one entry a time (not consolidated).
+/// So many rows of one time are one entry.
+const ROWS_TOGETHER: usize = 10_000;
+
+/// Changes with times beyond `after`, in order of time, not consolidated. A time has several entries if it is large: one could not hold them.
 /// Holds the changes in memory: what the retention keeps, not the shard.
 pub(crate) fn changes(shard: &Shard, after: Timestamp) -> Result<Vec<(Timestamp, Deltas)>, SqlError> {
     let mut by_time: BTreeMap<Timestamp, Vec<Deltas>> = BTreeMap::new();
@@ -30,7 +33,14 @@ pub(crate) fn changes(shard: &Shard, after: Timestamp) -> Result<Vec<(Timestamp,
             }
         }
     }
-    Ok(by_time.into_iter().map(|(t, parts)| (t, concat(parts))).collect())
+    let mut out = Vec::with_capacity(by_time.len());
+    for (t, parts) in by_time {
+        match parts.iter().map(Deltas::len).sum::<usize>() <= ROWS_TOGETHER {
+            true => out.push((t, Deltas::concat(parts))),
+            false => out.extend(parts.into_iter().map(|p| (t, p))),
+        }
+    }
+    Ok(out)
 }
 
 fn split(updates: Updates, after: Timestamp, by_time: &mut BTreeMap<Timestamp, Vec<Deltas>>) {
@@ -42,13 +52,4 @@ fn split(updates: Updates, after: Timestamp, by_time: &mut BTreeMap<Timestamp, V
         let diffs = updates.diffs.take(&rows);
         by_time.entry(t).or_default().push(Deltas { rows: updates.rows.take(&UInt32Array::from(rows)), diffs });
     }
-}
-
-fn concat(parts: Vec<Deltas>) -> Deltas {
-    let mut diffs = Col::default();
-    for p in &parts {
-        diffs.extend(&p.diffs, 0, p.diffs.len());
-    }
-    let rows: Vec<Batch> = parts.into_iter().map(|p| p.rows).collect();
-    Deltas { rows: Batch::concat(&rows), diffs }
 }

@@ -19,6 +19,10 @@ pub struct Pending {
     pub staged: Vec<super::sources::ReadyUnit>,
 }
 
+/// Changes of a shard beyond this are staged.
+const RECORD_BYTES_MAX: usize = 128 << 20;
+/// So large are the parts, about.
+const PART_BYTES: usize = 32 << 20;
 /// Rows a tick takes from sources before the rest waits for the next one.
 const TICK_ROWS_MAX: usize = 500_000;
 
@@ -100,7 +104,7 @@ impl Coordinator {
         }
         self.pending.staged = rest.collect();
 
-        let mut shards: Vec<(GlobalId, Deltas)> = changes.into_iter().map(|(id, parts)| (id, concat(parts))).filter(|(_, d)| !d.is_empty()).collect();
+        let mut shards: Vec<(GlobalId, Deltas)> = changes.into_iter().map(|(id, parts)| (id, Deltas::concat(parts))).filter(|(_, d)| !d.is_empty()).collect();
         if shards.is_empty() && meta.is_empty() && staged_units.is_empty() {
             // Transactions that changed nothing: they are as of the closed time.
             for answer in answers {
@@ -109,8 +113,12 @@ impl Coordinator {
             return;
         }
         let started = std::time::Instant::now();
-        let tick = storage::Tick { t, lease: t + LEASE_MS, shards: shards.clone(), staged: staged_units.clone(), meta, ..Default::default() };
-        if let Err(e) = self.append(tick) {
+        let appended = self.stage_large(&shards).and_then(|(small, large)| {
+            let staged = staged_units.iter().chain(&large).cloned().collect();
+            let tick = storage::Tick { t, lease: t + LEASE_MS, shards: small, staged, meta, ..Default::default() };
+            self.append(tick).inspect_err(|_| large.iter().for_each(|unit| self.store.unstage(&unit.files)))
+        });
+        if let Err(e) = appended {
             self.keys.undo_tick(undo);
             for answer in answers {
                 let _ = answer.send(Err(e.clone()));
@@ -124,8 +132,10 @@ impl Coordinator {
         }
         storage::kill_point("tick-after-append");
         for unit in &staged_units {
-            match self.read_unit(unit) {
-                Ok(deltas) => shards.push((unit.shard, deltas)),
+            // Part by part: a unit may be larger than one batch can be.
+            let parts: Result<Vec<Deltas>, SqlError> = self.store.staged(unit).and_then(|parts| parts.read(0, 1).collect());
+            match parts {
+                Ok(parts) => shards.extend(parts.into_iter().map(|part| (unit.shard, part))),
                 Err(e) => fatal(&format!("staged part of shard {} cannot be read back: {e}", unit.shard)),
             }
         }
@@ -148,9 +158,32 @@ impl Coordinator {
         self.wake_reads();
     }
 
-    fn read_unit(&self, unit: &storage::StagedUnit) -> Result<Deltas, SqlError> {
-        let parts: Result<Vec<Deltas>, SqlError> = self.store.staged(unit)?.read(0, 1).collect();
-        Ok(concat(parts?))
+    /// A transaction whose changes would not fit one log record is written as parts, as a source's large unit is. Answers with what stays for the
+    /// record and what was staged. Errors: the disk's; nothing is left staged then.
+    fn stage_large(&self, shards: &[(GlobalId, Deltas)]) -> Result<(Vec<(GlobalId, Deltas)>, Vec<storage::StagedUnit>), SqlError> {
+        let (mut small, mut large) = (Vec::new(), Vec::<storage::StagedUnit>::new());
+        for (shard, deltas) in shards {
+            if deltas.rows.bytes() < RECORD_BYTES_MAX {
+                small.push((*shard, deltas.clone()));
+                continue;
+            }
+            let mut unit = storage::StagedUnit { shard: *shard, files: Vec::new() };
+            let rows = (deltas.len() * PART_BYTES / deltas.rows.bytes()).max(1);
+            for from in (0..deltas.len()).step_by(rows) {
+                let n = rows.min(deltas.len() - from);
+                let part = Deltas { rows: deltas.rows.slice(from, n), diffs: deltas.diffs.slice(from, n) };
+                match self.store.stage(*shard, &part) {
+                    Ok(file) => unit.files.push(file),
+                    Err(e) => {
+                        large.push(unit);
+                        large.iter().for_each(|unit| self.store.unstage(&unit.files));
+                        return Err(e);
+                    }
+                }
+            }
+            large.push(unit);
+        }
+        Ok((small, large))
     }
 
     /// Errors: 40001 if what the transaction read has changed since, in a tick or earlier in this one.
@@ -191,18 +224,4 @@ impl KeyWrites {
     fn changed_since(&self, key: &(GlobalId, Vec<u8>), t: Timestamp) -> bool {
         t < self.floor || self.last.get(key).is_some_and(|w| *w > t)
     }
-}
-
-/// One `Deltas` of several with the same columns.
-pub(crate) fn concat(mut parts: Vec<Deltas>) -> Deltas {
-    if parts.len() == 1 {
-        return parts.remove(0);
-    }
-    parts.retain(|p| !p.is_empty());
-    let mut diffs = repr::Col::default();
-    for p in &parts {
-        diffs.extend(&p.diffs, 0, p.diffs.len());
-    }
-    let batches: Vec<repr::Batch> = parts.into_iter().map(|p| p.rows).collect();
-    Deltas { rows: repr::Batch::concat(&batches), diffs }
 }

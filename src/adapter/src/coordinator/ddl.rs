@@ -3,7 +3,6 @@
 //! All of a transaction's changes go into one tick, with what it wrote; what runs (dataflows, sources) follows the durable catalog, so a crash
 //! in between is mended by the next start.
 
-use super::committer::concat;
 use super::keys::Undo;
 use super::request::{Op, WriteTxn};
 use super::{Coordinator, IndexState, LEASE_MS};
@@ -71,7 +70,7 @@ impl Coordinator {
         for (id, deltas) in writes {
             by_shard.entry(*id).or_default().push(deltas.clone());
         }
-        let shards: Vec<(GlobalId, Deltas)> = by_shard.into_iter().map(|(id, parts)| (id, concat(parts))).filter(|s| !s.1.is_empty()).collect();
+        let shards: Vec<(GlobalId, Deltas)> = by_shard.into_iter().map(|(id, parts)| (id, Deltas::concat(parts))).filter(|s| !s.1.is_empty()).collect();
         tick.shards = shards.clone();
         if after.next_id != before.next_id {
             tick.meta.push((key::NEXT_ID.to_vec(), Some(after.next_id.to_string().into_bytes())));

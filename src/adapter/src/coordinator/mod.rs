@@ -11,21 +11,20 @@
 //!
 //! Not here: SQL (sessions plan), files (`storage`), rendering (`dataflow`).
 
-/// Ticks: validation of writes, durability, distribution.
-mod committer;
-/// Requests and answers.
-pub mod request;
-/// From workers to sessions.
-pub mod router;
-pub(crate) use committer::concat;
 /// Starting from a data directory.
 pub mod boot;
+/// Ticks: validation of writes, durability, distribution.
+mod committer;
 /// Catalog changes and what they start and stop.
 pub(crate) mod ddl;
 /// Primary keys of tables.
 pub(crate) mod keys;
 /// Read times, peeks, subscribes.
 mod reads;
+/// Requests and answers.
+pub mod request;
+/// From workers to sessions.
+pub mod router;
 /// Running sources.
 pub(crate) mod sources;
 

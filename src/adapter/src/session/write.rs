@@ -96,7 +96,7 @@ impl Session {
         if watched && !deltas.is_empty() {
             let mut all: Vec<Deltas> = self.txn.writes().iter().filter(|w| w.0 == item.id).map(|w| w.1.clone()).collect();
             all.push(deltas.clone());
-            let all = crate::coordinator::concat(all);
+            let all = Deltas::concat(all);
             if self.made_here().contains(&item.id) {
                 // Its rows are this transaction's alone.
                 let mut keys = crate::coordinator::keys::Keys::default();
