@@ -2,11 +2,13 @@
 
 import os
 import random
+import subprocess
 import threading
 import time
 
 import psycopg
 import pytest
+from harness.riverdelta import Riverdelta
 
 
 def test_everything_survives_a_restart(riverdelta):
@@ -164,3 +166,58 @@ def test_a_torn_tail_is_cut(riverdelta):
     r.sql("INSERT INTO t VALUES (100)")
     r.restart(kill=True)
     assert r.sql("SELECT count(*) FROM t") == [(21,)]
+
+
+def test_one_process_on_a_data_directory(riverdelta, tmp_path):
+    """A second process is refused in words, and the first goes on."""
+    r = riverdelta
+    r.sql("CREATE TABLE t (k int)", "INSERT INTO t VALUES (1)")
+    second = Riverdelta(tmp_path / "second")
+    second.data_dir = r.data_dir
+    with pytest.raises(RuntimeError) as e:
+        second.start()
+    assert "another riverdelta process" in str(e.value) and second.proc.popen.returncode not in (0, -6, -11)
+    r.sql("INSERT INTO t VALUES (2)")
+    r.restart(kill=True)
+    assert r.sql("SELECT k FROM t ORDER BY k") == [(1,), (2,)]
+
+
+def test_a_full_disk(tmp_path):
+    """Writes get 53100 and reads go on; what was acknowledged survives kills on the full disk; with space again, writes go on."""
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=10m", "none", str(small)], capture_output=True).returncode != 0:
+        pytest.skip("a file system cannot be mounted here")
+    r = Riverdelta(small)
+    r.log = str(tmp_path / "log")
+    try:
+        r.start()
+        r.sql("CREATE TABLE t (k int PRIMARY KEY, v text)", "CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n, sum(k) AS s FROM t")
+        rows, full = 0, 0
+        while full < 3:
+            assert rows < 100_000
+            try:
+                r.sql(f"INSERT INTO t SELECT g, repeat(md5(g::text), 10) FROM generate_series({rows + 1}, {rows + 1000}) g")
+                rows += 1000
+            except psycopg.errors.DiskFull:
+                full += 1
+        want = [(rows, rows * (rows + 1) // 2)]
+        assert r.sql("SELECT * FROM v") == want
+        with open(small / "fill", "wb") as f:
+            try:
+                f.write(bytes(10 << 20))
+            except OSError:
+                pass
+        for _ in range(2):
+            r.restart(kill=True)
+            assert r.sql("SELECT * FROM v") == want == r.sql("SELECT count(*), sum(k) FROM t")
+            with pytest.raises(psycopg.errors.DiskFull):
+                r.sql(f"INSERT INTO t SELECT g, repeat(md5(g::text), 10) FROM generate_series({rows + 1}, {rows + 1000}) g")
+        subprocess.run(["mount", "-o", "remount,size=100m", str(small)], check=True)
+        r.sql(f"INSERT INTO t SELECT g, repeat(md5(g::text), 10) FROM generate_series({rows + 1}, {rows + 1000}) g")
+        r.restart(kill=True)
+        assert r.sql("SELECT n FROM v") == [(rows + 1000,)]
+        assert not r.panics()
+    finally:
+        r.kill()
+        subprocess.run(["umount", "-l", str(small)], check=True)
