@@ -445,7 +445,7 @@ impl SqlCatalog for SessionCatalog<'_> {
     }
 }
 
-/// A user-defined type by its OID or its array's.
+/// A user-defined type by its OID or its array's, or the row type of a relation.
 pub fn type_by_oid(catalog: &Catalog, oid: u32) -> Option<SqlType> {
     catalog.items().find_map(|i| match &i.kind {
         ItemKind::Type(t) if t.oid() == oid => Some(t.clone()),

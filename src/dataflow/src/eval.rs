@@ -20,7 +20,11 @@ pub fn eval_columns(exprs: &[Scalar], batch: &Batch, types: &[ColType], ctx: &Ev
 pub fn eval_column(e: &Scalar, batch: &Batch, types: &[ColType], ctx: &EvalCtx, errors: &mut Vec<(u32, SqlError)>) -> ArrayRef {
     match e {
         Scalar::Column(i) => batch.cols[*i].clone(),
-        Scalar::Literal(v, t) => repr::column::repeat(v, &t.ty, batch.len),
+        Scalar::Literal(v, t) if repr::column::can_repeat(v, batch.len) => repr::column::repeat(v, &t.ty, batch.len),
+        Scalar::Literal(_, t) => {
+            errors.extend((0..batch.len as u32).map(|i| (i, repr::column::too_large())));
+            repr::column::repeat(&repr::Value::Null, &t.ty, batch.len)
+        }
         _ => {
             let r = expr::eval(e, batch, types, ctx);
             errors.extend(r.errors);

@@ -82,7 +82,7 @@ pub enum AccumKind {
     CountStar,
     /// Rows whose argument is not NULL.
     Count,
-    /// Result types by Postgres: int2/int4 to int8, int8 to numeric, float4 to float4, float8 to float8, numeric to numeric, interval, (money excepted).
+    /// Result types by Postgres: int2/int4 to int8, int8 to numeric, float4 to float4, float8 to float8, numeric to numeric, interval, money.
     Sum,
     Avg,
     VarPop,
@@ -117,8 +117,8 @@ pub fn by_oid(oid: u32) -> Option<&'static AggDef> {
     defs.get(&oid)
 }
 
-/// Types without values here: money, bit, xml and the like.
-const NO_TYPES: [u32; 7] = [790, 1560, 1562, 142, 27, 3220, 5069];
+/// Types without values here: xml, tid, pg_lsn.
+const NO_TYPES: [u32; 3] = [142, 27, 3220];
 
 fn kind_of(p: &catalog::PgProc) -> Option<AggKind> {
     use AggKind::{Accumulable, Basic, Extremum};

@@ -69,6 +69,10 @@ pub fn write_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
             if *ty == SqlType::JsonPath {
                 out.push(1);
             }
+            if matches!(ty, SqlType::Bit | SqlType::VarBit) {
+                put_i32(s.len() as i32, out);
+                return out.extend(text::plain::pack_bits(s));
+            }
             // `"char"` is one byte, 0 for the empty one.
             if *ty == SqlType::Char && s.is_empty() {
                 out.push(0);
@@ -289,7 +293,15 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
         SqlType::Int8 => Value::Int8(r.i64()?),
         SqlType::UInt2 => Value::UInt2(r.u16()?),
         SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) => Value::UInt4(r.u32()?),
-        SqlType::UInt8 => Value::UInt8(r.fixed().map(u64::from_be_bytes)?),
+        SqlType::MacAddr => Value::Bytea(r.fixed::<6>()?.to_vec()),
+        SqlType::MacAddr8 => Value::Bytea(r.fixed::<8>()?.to_vec()),
+        SqlType::Money => Value::Int8(r.i64()?),
+        SqlType::Bit | SqlType::VarBit => {
+            let n = usize::try_from(r.i32()?).ok().filter(|n| *n <= text::plain::BITS_MAX);
+            let n = n.ok_or_else(|| SqlError::new(state::INVALID_BINARY_REPRESENTATION, "invalid length in external bit string"))?;
+            Value::Text(text::plain::unpack_bits(r.take(n.div_ceil(8))?, n))
+        }
+        SqlType::UInt8 | SqlType::Xid8 => Value::UInt8(r.fixed().map(u64::from_be_bytes)?),
         SqlType::Float4 => Value::Float4(r.fixed().map(f32::from_be_bytes)?),
         SqlType::Float8 => Value::Float8(r.fixed().map(f64::from_be_bytes)?),
         SqlType::Numeric => Value::Numeric(read_numeric(r)?),

@@ -192,7 +192,7 @@ pub(crate) fn type_of(value: &Value) -> SqlType {
 }
 
 fn any_record() -> SqlType {
-    SqlType::Record(std::sync::Arc::new(RecordType { oid: crate::types::RECORD_OID, name: None, fields: Vec::new() }))
+    SqlType::Record(std::sync::Arc::new(RecordType { oid: crate::types::RECORD_OID, array_oid: 0, name: None, fields: Vec::new() }))
 }
 
 fn range_elem<R: std::borrow::Borrow<RangeValue>>(ranges: &[R]) -> SqlType {
@@ -709,13 +709,13 @@ pub(crate) fn read_canonical(ty: &SqlType, b: &mut Bytes<'_>) -> Value {
         SqlType::Int2 => Value::Int2(read_i16(b)),
         SqlType::Int4 => Value::Int4(read_i32(b)),
         SqlType::Date => Value::Date(read_i32(b)),
-        SqlType::Int8 => Value::Int8(read_i64(b)),
+        SqlType::Int8 | SqlType::Money => Value::Int8(read_i64(b)),
         SqlType::Time => Value::Time(read_i64(b)),
         SqlType::Timestamp => Value::Timestamp(read_i64(b)),
         SqlType::TimestampTz => Value::TimestampTz(read_i64(b)),
         SqlType::UInt2 => Value::UInt2(u16::from_be_bytes(b.fixed())),
         SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(u32::from_be_bytes(b.fixed())),
-        SqlType::UInt8 => Value::UInt8(u64::from_be_bytes(b.fixed())),
+        SqlType::UInt8 | SqlType::Xid8 => Value::UInt8(u64::from_be_bytes(b.fixed())),
         SqlType::Float4 => Value::Float4(f32_from_key(u32::from_be_bytes(b.fixed()))),
         SqlType::Float8 => Value::Float8(f64_from_key(u64::from_be_bytes(b.fixed()))),
         SqlType::Numeric => Value::Numeric(read_numeric(b)),
@@ -724,11 +724,13 @@ pub(crate) fn read_canonical(ty: &SqlType, b: &mut Bytes<'_>) -> Value {
         | SqlType::Bpchar
         | SqlType::Char
         | SqlType::Name
+        | SqlType::Bit
+        | SqlType::VarBit
         | SqlType::Json
         | SqlType::JsonPath
         | SqlType::Unknown
         | SqlType::Void => Value::Text(lossy(b.until_zero())),
-        SqlType::Bytea => {
+        SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 => {
             let mut out = Vec::new();
             read_bytea(b, &mut out);
             Value::Bytea(out)
@@ -802,7 +804,7 @@ pub(crate) fn skip_canonical(ty: &SqlType, b: &mut Bytes<'_>) {
         SqlType::Bool => 1,
         SqlType::Int2 | SqlType::UInt2 => 2,
         SqlType::Int4 | SqlType::Date | SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) | SqlType::Float4 => 4,
-        SqlType::Int8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz | SqlType::UInt8 | SqlType::Float8 => 8,
+        SqlType::Int8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz | SqlType::UInt8 | SqlType::Xid8 | SqlType::Money | SqlType::Float8 => 8,
         SqlType::TimeTz => 12,
         SqlType::Interval => 10,
         SqlType::Uuid => 16,
@@ -811,6 +813,8 @@ pub(crate) fn skip_canonical(ty: &SqlType, b: &mut Bytes<'_>) {
         | SqlType::Bpchar
         | SqlType::Char
         | SqlType::Name
+        | SqlType::Bit
+        | SqlType::VarBit
         | SqlType::Json
         | SqlType::JsonPath
         | SqlType::Unknown

@@ -3,15 +3,16 @@
 //! | SQL type | Arrow array |
 //! |---|---|
 //! | bool | Boolean |
-//! | int2, int4, int8 | Int16, Int32, Int64 |
+//! | int2, int4, int8, money | Int16, Int32, Int64 |
 //! | date; time, timestamp, timestamptz | Int32; Int64 |
-//! | uint2, uint4, uint8; oid, xid, reg*, enum | UInt16, UInt32, UInt64; UInt32 |
+//! | uint2, uint4, uint8, xid8; oid, xid, reg*, enum | UInt16, UInt32, UInt64; UInt32 |
 //! | float4, float8 | Float32, Float64 |
-//! | text, varchar, char(n), name, "char", json, jsonpath, unknown | Utf8 |
+//! | text, varchar, char(n), name, "char", bit, varbit, json, jsonpath, unknown | Utf8 |
 //! | all others | Binary, the bytes of [`encode_value`] |
 //!
 //! Not here: key bytes (`row`), the bytes in Binary columns (`value_bytes`).
 
+use crate::error::{state, SqlError};
 use crate::types::SqlType;
 use crate::value::Value;
 use arrow_array::builder::*;
@@ -29,10 +30,10 @@ pub fn physical(ty: &SqlType) -> DataType {
         SqlType::Bool => DataType::Boolean,
         SqlType::Int2 => DataType::Int16,
         SqlType::Int4 | SqlType::Date => DataType::Int32,
-        SqlType::Int8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => DataType::Int64,
+        SqlType::Int8 | SqlType::Money | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => DataType::Int64,
         SqlType::UInt2 => DataType::UInt16,
         SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => DataType::UInt32,
-        SqlType::UInt8 => DataType::UInt64,
+        SqlType::UInt8 | SqlType::Xid8 => DataType::UInt64,
         SqlType::Float4 => DataType::Float32,
         SqlType::Float8 => DataType::Float64,
         SqlType::Text
@@ -40,6 +41,8 @@ pub fn physical(ty: &SqlType) -> DataType {
         | SqlType::Bpchar
         | SqlType::Char
         | SqlType::Name
+        | SqlType::Bit
+        | SqlType::VarBit
         | SqlType::Json
         | SqlType::JsonPath
         | SqlType::Unknown
@@ -58,16 +61,16 @@ pub fn get(col: &ArrayRef, ty: &SqlType, i: usize) -> Value {
         SqlType::Int2 => Value::Int2(col.as_primitive::<Int16Type>().value(i)),
         SqlType::Int4 => Value::Int4(col.as_primitive::<Int32Type>().value(i)),
         SqlType::Date => Value::Date(col.as_primitive::<Int32Type>().value(i)),
-        SqlType::Int8 => Value::Int8(col.as_primitive::<Int64Type>().value(i)),
+        SqlType::Int8 | SqlType::Money => Value::Int8(col.as_primitive::<Int64Type>().value(i)),
         SqlType::Time => Value::Time(col.as_primitive::<Int64Type>().value(i)),
         SqlType::Timestamp => Value::Timestamp(col.as_primitive::<Int64Type>().value(i)),
         SqlType::TimestampTz => Value::TimestampTz(col.as_primitive::<Int64Type>().value(i)),
         SqlType::UInt2 => Value::UInt2(col.as_primitive::<UInt16Type>().value(i)),
         SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(col.as_primitive::<UInt32Type>().value(i)),
-        SqlType::UInt8 => Value::UInt8(col.as_primitive::<UInt64Type>().value(i)),
+        SqlType::UInt8 | SqlType::Xid8 => Value::UInt8(col.as_primitive::<UInt64Type>().value(i)),
         SqlType::Float4 => Value::Float4(col.as_primitive::<Float32Type>().value(i)),
         SqlType::Float8 => Value::Float8(col.as_primitive::<Float64Type>().value(i)),
-        SqlType::Bytea => Value::Bytea(col.as_binary::<i32>().value(i).to_vec()),
+        SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 => Value::Bytea(col.as_binary::<i32>().value(i).to_vec()),
         _ => match col.data_type() {
             DataType::Utf8 => Value::Text(col.as_string::<i32>().value(i).to_owned()),
             _ => decode_value(ty, col.as_binary::<i32>().value(i)),
@@ -124,8 +127,15 @@ impl ColumnBuilder {
     }
 
     /// Appends a value of the column's type.
-    /// Panics: if the value's variant does not belong to the column's type (a planner bug).
+    /// Panics: if the value's variant does not belong to the column's type (a planner bug), or there is no room for it
+    /// (see [`ColumnBuilder::try_push`], for where values come from a computation).
     pub fn push(&mut self, value: &Value) {
+        assert!(self.try_push(value), "more than 2 GB in a column of one batch");
+    }
+
+    /// Appends a value of the column's type if there is room for it: text and bytes have 2 GB together.
+    /// Panics: if the value's variant does not belong to the column's type (a planner bug).
+    pub fn try_push(&mut self, value: &Value) -> bool {
         match (self, value) {
             (s, Value::Null) => s.push_null(),
             (ColumnBuilder::Bool(b), Value::Bool(v)) => b.append_value(*v),
@@ -137,15 +147,29 @@ impl ColumnBuilder {
             (ColumnBuilder::UInt8(b), Value::UInt8(v)) => b.append_value(*v),
             (ColumnBuilder::Float4(b), Value::Float4(v)) => b.append_value(*v),
             (ColumnBuilder::Float8(b), Value::Float8(v)) => b.append_value(*v),
-            (ColumnBuilder::Text(b), Value::Text(v)) => b.append_value(v),
-            (ColumnBuilder::Binary(b, _, _), Value::Bytea(v)) => b.append_value(v),
+            (ColumnBuilder::Text(b), Value::Text(v)) => {
+                if !has_room(b.values_slice().len(), v.len()) {
+                    return false;
+                }
+                b.append_value(v);
+            }
+            (ColumnBuilder::Binary(b, _, _), Value::Bytea(v)) => {
+                if !has_room(b.values_slice().len(), v.len()) {
+                    return false;
+                }
+                b.append_value(v);
+            }
             (ColumnBuilder::Binary(b, ty, buf), v) => {
                 buf.clear();
                 encode_value(v, ty, buf);
+                if !has_room(b.values_slice().len(), buf.len()) {
+                    return false;
+                }
                 b.append_value(&*buf);
             }
             (_, v) => panic!("value {v:?} in a column of another type"),
         }
+        true
     }
 
     pub fn finish(self) -> ArrayRef {
@@ -163,6 +187,27 @@ impl ColumnBuilder {
             ColumnBuilder::Binary(mut b, _, _) => Arc::new(b.finish()),
         }
     }
+}
+
+/// Whether a column of text or bytes that holds `have` bytes can take `more`: offsets are 32 bits wide.
+#[inline]
+pub fn has_room(have: usize, more: usize) -> bool {
+    have.saturating_add(more) <= i32::MAX as usize
+}
+
+/// The error of a row for which there is no room.
+pub fn too_large() -> SqlError {
+    SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "values of one batch of rows take more than 2 GB").with_hint("make the values smaller")
+}
+
+/// Whether `len` copies of `value` fit into a column.
+pub fn can_repeat(value: &Value, len: usize) -> bool {
+    let bytes = match value {
+        Value::Text(s) => s.len(),
+        Value::Bytea(b) => b.len(),
+        _ => 0,
+    };
+    has_room(bytes.saturating_mul(len), 0)
 }
 
 /// A column of `len` copies of `value`.

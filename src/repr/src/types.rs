@@ -38,10 +38,20 @@ pub enum SqlType {
     JsonPath,
     Oid,
     Xid,
+    /// A transaction number that does not wrap: an unsigned integer of 8 bytes.
+    Xid8,
     /// `regclass`, `regtype`, `regproc`, `regprocedure`, `regoper`, `regoperator`, `regnamespace`, `regrole`, `regcollation`, `regconfig`, `regdictionary`.
     Reg(RegKind),
     Inet,
     Cidr,
+    /// 6 and 8 bytes.
+    MacAddr,
+    MacAddr8,
+    /// Cents, in 8 bytes.
+    Money,
+    /// `bit(n)` and `bit varying(n)`: a value is its digits, 0 and 1. Ordered as text, they are ordered as Postgres orders bits.
+    Bit,
+    VarBit,
     /// An array of any dimension.
     Array(Box<SqlType>),
     /// `int2vector` and `oidvector`: zero-based one-dimensional arrays of the catalogs.
@@ -79,6 +89,9 @@ pub enum RegKind {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct RecordType {
     pub oid: u32,
+    /// 0: arrays of it are `record[]`.
+    #[serde(default)]
+    pub array_oid: u32,
     pub name: Option<String>,
     pub fields: Vec<(String, ColType)>,
 }
@@ -112,6 +125,9 @@ const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
     (SqlType::Float4, "float4", 700, 1021, "real"),
     (SqlType::Float8, "float8", 701, 1022, "double precision"),
     (SqlType::Unknown, "unknown", 705, 0, "unknown"),
+    (SqlType::MacAddr8, "macaddr8", 774, 775, "macaddr8"),
+    (SqlType::Money, "money", 790, 791, "money"),
+    (SqlType::MacAddr, "macaddr", 829, 1040, "macaddr"),
     (SqlType::Inet, "inet", 869, 1041, "inet"),
     (SqlType::Bpchar, "bpchar", 1042, 1014, "character"),
     (SqlType::Varchar, "varchar", 1043, 1015, "character varying"),
@@ -121,6 +137,8 @@ const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
     (SqlType::TimestampTz, "timestamptz", 1184, 1185, "timestamp with time zone"),
     (SqlType::Interval, "interval", 1186, 1187, "interval"),
     (SqlType::TimeTz, "timetz", 1266, 1270, "time with time zone"),
+    (SqlType::Bit, "bit", 1560, 1561, "bit"),
+    (SqlType::VarBit, "varbit", 1562, 1563, "bit varying"),
     (SqlType::Numeric, "numeric", 1700, 1231, "numeric"),
     (SqlType::Reg(RegKind::Procedure), "regprocedure", 2202, 2207, "regprocedure"),
     (SqlType::Reg(RegKind::Oper), "regoper", 2203, 2208, "regoper"),
@@ -136,6 +154,7 @@ const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
     (SqlType::Reg(RegKind::Namespace), "regnamespace", 4089, 4090, "regnamespace"),
     (SqlType::Reg(RegKind::Role), "regrole", 4096, 4097, "regrole"),
     (SqlType::Reg(RegKind::Collation), "regcollation", 4191, 4192, "regcollation"),
+    (SqlType::Xid8, "xid8", 5069, 271, "xid8"),
     // Not Postgres's: the numbers of the Materialize dialect.
     (SqlType::UInt2, "uint2", 16460, 16461, "uint2"),
     (SqlType::UInt4, "uint4", 16462, 16463, "uint4"),
@@ -177,6 +196,7 @@ impl SqlType {
         match self {
             SqlType::Range(e) => RANGES.iter().find(|r| r.0 == **e).map_or(0, |r| r.3),
             SqlType::Multirange(e) => RANGES.iter().find(|r| r.0 == **e).map_or(0, |r| r.6),
+            SqlType::Record(r) if r.array_oid != 0 => r.array_oid,
             SqlType::Record(_) => RECORD_ARRAY_OID,
             SqlType::Enum(e) => e.array_oid,
             SqlType::Array(_) => self.oid(),
@@ -190,7 +210,7 @@ impl SqlType {
             return None;
         }
         if oid == RECORD_OID {
-            return Some(SqlType::Record(Arc::new(RecordType { oid, name: None, fields: Vec::new() })));
+            return Some(SqlType::Record(Arc::new(RecordType { oid, array_oid: 0, name: None, fields: Vec::new() })));
         }
         for (t, _, o, a, _) in SIMPLE {
             if *o == oid {
@@ -271,7 +291,16 @@ impl SqlType {
             | SqlType::Reg(_)
             | SqlType::Enum(_)
             | SqlType::Void => 4,
-            SqlType::Int8 | SqlType::UInt8 | SqlType::Float8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => 8,
+            SqlType::Int8
+            | SqlType::UInt8
+            | SqlType::Xid8
+            | SqlType::Money
+            | SqlType::MacAddr8
+            | SqlType::Float8
+            | SqlType::Time
+            | SqlType::Timestamp
+            | SqlType::TimestampTz => 8,
+            SqlType::MacAddr => 6,
             SqlType::TimeTz => 12,
             SqlType::Interval | SqlType::Uuid => 16,
             SqlType::Name => 64,

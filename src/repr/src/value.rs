@@ -65,16 +65,19 @@ pub enum Value {
     Bool(bool),
     Int2(i16),
     Int4(i32),
+    /// `int8`, `money`.
     Int8(i64),
     UInt2(u16),
     /// `uint4`, `oid`, `xid`, the reg* types, and enums (label index).
     UInt4(u32),
+    /// `uint8`, `xid8`.
     UInt8(u64),
     Float4(f32),
     Float8(f64),
     Numeric(Numeric),
-    /// `text`, `varchar`, `char(n)` (padded), `name`, `"char"`, `json`, `jsonpath`, `unknown`.
+    /// `text`, `varchar`, `char(n)` (padded), `name`, `"char"`, `bit`, `varbit`, `json`, `jsonpath`, `unknown`.
     Text(String),
+    /// `bytea`, `macaddr`, `macaddr8`.
     Bytea(Vec<u8>),
     /// Days since 2000-01-01; `i32::MIN`/`MAX` are the infinities.
     Date(i32),

@@ -101,13 +101,13 @@ pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
         SqlType::Int2 => Value::Int2(i16::from_le_bytes(b.fixed())),
         SqlType::Int4 => Value::Int4(i32::from_le_bytes(b.fixed())),
         SqlType::Date => Value::Date(i32::from_le_bytes(b.fixed())),
-        SqlType::Int8 => Value::Int8(i64::from_le_bytes(b.fixed())),
+        SqlType::Int8 | SqlType::Money => Value::Int8(i64::from_le_bytes(b.fixed())),
         SqlType::Time => Value::Time(i64::from_le_bytes(b.fixed())),
         SqlType::Timestamp => Value::Timestamp(i64::from_le_bytes(b.fixed())),
         SqlType::TimestampTz => Value::TimestampTz(i64::from_le_bytes(b.fixed())),
         SqlType::UInt2 => Value::UInt2(u16::from_le_bytes(b.fixed())),
         SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(u32::from_le_bytes(b.fixed())),
-        SqlType::UInt8 => Value::UInt8(u64::from_le_bytes(b.fixed())),
+        SqlType::UInt8 | SqlType::Xid8 => Value::UInt8(u64::from_le_bytes(b.fixed())),
         SqlType::Float4 => Value::Float4(f32::from_le_bytes(b.fixed())),
         SqlType::Float8 => Value::Float8(f64::from_le_bytes(b.fixed())),
         SqlType::Numeric => Value::Numeric(decode_numeric(bytes)),
@@ -116,11 +116,13 @@ pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
         | SqlType::Bpchar
         | SqlType::Char
         | SqlType::Name
+        | SqlType::Bit
+        | SqlType::VarBit
         | SqlType::Json
         | SqlType::JsonPath
         | SqlType::Unknown
         | SqlType::Void => Value::Text(lossy(bytes)),
-        SqlType::Bytea => Value::Bytea(bytes.to_vec()),
+        SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 => Value::Bytea(bytes.to_vec()),
         SqlType::TimeTz => Value::TimeTz(TimeTz { micros: i64::from_le_bytes(b.fixed()), zone_secs: i32::from_le_bytes(b.fixed()) }),
         SqlType::Interval => {
             Value::Interval(Interval { months: i32::from_le_bytes(b.fixed()), days: i32::from_le_bytes(b.fixed()), micros: i64::from_le_bytes(b.fixed()) })
@@ -176,7 +178,9 @@ fn part_len(ty: &SqlType) -> Option<usize> {
         SqlType::Bool => Some(1),
         SqlType::Int2 | SqlType::UInt2 => Some(2),
         SqlType::Int4 | SqlType::Date | SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) | SqlType::Float4 => Some(4),
-        SqlType::Int8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz | SqlType::UInt8 | SqlType::Float8 => Some(8),
+        SqlType::Int8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz | SqlType::UInt8 | SqlType::Xid8 | SqlType::Money | SqlType::Float8 => {
+            Some(8)
+        }
         SqlType::TimeTz => Some(12),
         SqlType::Interval | SqlType::Uuid => Some(16),
         _ => None,

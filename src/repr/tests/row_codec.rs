@@ -213,7 +213,7 @@ fn int_span(l: i32, u: i32) -> RangeValue {
 
 fn record(fields: &[SqlType]) -> SqlType {
     let fields = fields.iter().map(|t| ("f".to_string(), t.clone().nullable())).collect();
-    SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: 2249, name: None, fields }))
+    SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: 2249, array_oid: 0, name: None, fields }))
 }
 
 /// Identity, with -0 apart from 0 and NaN itself.

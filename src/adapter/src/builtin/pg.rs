@@ -488,7 +488,8 @@ fn types(c: &Catalog, out: &mut Rows<'_>) {
         let ItemKind::Type(ty) = &i.kind else { continue };
         let (kind, category, array) = match ty {
             SqlType::Enum(e) => ("e", "E", e.array_oid),
-            _ => ("c", "C", 0),
+            SqlType::Record(r) => ("c", "C", r.array_oid),
+            _ => continue,
         };
         let ns = oid(namespace_oid(c, &i.schema).unwrap_or(0));
         let relation = if kind == "c" { i.oid() } else { 0 };

@@ -152,7 +152,7 @@ impl Item {
             return None;
         }
         let fields = self.desc.names.iter().cloned().zip(self.desc.types.iter().map(|t| t.clone().with_nullable(true))).collect();
-        Some(SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: self.row_type_oid(), name: Some(self.name.clone()), fields })))
+        Some(SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: self.row_type_oid(), array_oid: 0, name: Some(self.name.clone()), fields })))
     }
 
     /// Whether the object can stand in FROM.

@@ -319,7 +319,7 @@ impl Session {
             }
             TypePlan::Composite(fields) => {
                 let list = fields.iter().map(|(n, t)| format!("{} {}", quote(n), type_name(&t.ty, t.typmod))).collect::<Vec<_>>().join(", ");
-                let r = repr::types::RecordType { oid: id.0 as u32, name: Some(name.name.clone()), fields };
+                let r = repr::types::RecordType { oid: id.0 as u32, array_oid, name: Some(name.name.clone()), fields };
                 (SqlType::Record(Arc::new(r)), format!("AS ({list})"))
             }
         };

@@ -15,7 +15,28 @@ pub(super) fn each<'a>(rows: &'a [(Vec<Value>, Diff)], mut f: impl FnMut(&'a [Va
     Ok(())
 }
 
-fn bits(c: &BasicCall<'_>, f: fn(i64, i64) -> i64) -> Result<Value, SqlError> {
+/// The most bytes of one value, as in Postgres.
+pub(super) const TEXT_MAX: usize = 1 << 30;
+
+/// The error of a value that would be longer than that.
+pub(super) fn too_long(len: usize) -> SqlError {
+    SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "out of memory").with_detail(format!("Cannot enlarge string buffer of {len} bytes."))
+}
+
+fn bits(c: &BasicCall<'_>, f: fn(i64, i64) -> i64, strings: fn(&str, &str) -> Result<String, SqlError>) -> Result<Value, SqlError> {
+    if matches!(c.types[0].ty, SqlType::Bit) {
+        let mut acc: Option<String> = None;
+        each(c.rows, |t| {
+            if let Value::Text(s) = &t[0] {
+                acc = Some(match &acc {
+                    None => s.clone(),
+                    Some(a) => strings(a, s)?,
+                });
+            }
+            Ok(())
+        })?;
+        return Ok(acc.map_or(Value::Null, Value::Text));
+    }
     let mut acc: Option<i64> = None;
     each(c.rows, |t| {
         if let Some(v) = t[0].as_i64() {
@@ -33,13 +54,13 @@ fn bits(c: &BasicCall<'_>, f: fn(i64, i64) -> i64) -> Result<Value, SqlError> {
 }
 
 pub fn bit_and(c: &BasicCall<'_>) -> Result<Value, SqlError> {
-    bits(c, |a, b| a & b)
+    bits(c, |a, b| a & b, crate::func::bits::and)
 }
 pub fn bit_or(c: &BasicCall<'_>) -> Result<Value, SqlError> {
-    bits(c, |a, b| a | b)
+    bits(c, |a, b| a | b, crate::func::bits::or)
 }
 pub fn bit_xor(c: &BasicCall<'_>) -> Result<Value, SqlError> {
-    bits(c, |a, b| a ^ b)
+    bits(c, |a, b| a ^ b, crate::func::bits::xor)
 }
 
 /// The first value's delimiter is not used.
@@ -61,6 +82,9 @@ pub fn string_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
             Some(o) => {
                 o.extend(bytes(&t[1]));
                 o.extend(bytes(&t[0]));
+                if o.len() > TEXT_MAX {
+                    return Err(too_long(o.len()));
+                }
             }
         }
         Ok(())

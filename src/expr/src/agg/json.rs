@@ -6,6 +6,13 @@ use crate::func::to_json::{object_key, to_jsonb, write_json};
 use repr::jsonb::{escape_into, Jsonb};
 use repr::{SqlError, SqlType, Value};
 
+fn bounded(out: &str) -> Result<(), SqlError> {
+    if out.len() > super::basic::TEXT_MAX {
+        return Err(super::basic::too_long(out.len()));
+    }
+    Ok(())
+}
+
 pub fn json_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
     if c.rows.is_empty() {
         return Ok(Value::Null);
@@ -19,7 +26,7 @@ pub fn json_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
             out.push_str(sep);
         }
         write_json(&t[0], ty, c.ctx, &mut out);
-        Ok(())
+        bounded(&out)
     })?;
     out.push(']');
     Ok(Value::Text(out))
@@ -49,7 +56,7 @@ pub fn json_object_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
         escape_into(&object_key(&t[0], &c.types[0].ty, c.ctx)?, &mut out);
         out.push_str(" : ");
         write_json(&t[1], &c.types[1].ty, c.ctx, &mut out);
-        Ok(())
+        bounded(&out)
     })?;
     out.push_str(" }");
     Ok(Value::Text(out))

@@ -244,6 +244,7 @@ pub const FUNCS: &[Entry] = &[
     f2!(? ["binary_encode"], Bytes, Str => String, encode),
     f2!(? ["binary_decode"], Str, Str => Vec<u8>, decode),
     f2!(? ["pg_convert_from"], Bytes, Str => String, convert_from),
+    f2!(? ["length_in_encoding"], Bytes, Str => i32, |b, from| convert_from(b, from).map(|s| s.chars().count() as i32)),
     f2!(? ["pg_convert_to"], Str, Str => Vec<u8>, convert_to),
     f3!(? ["pg_convert"], Bytes, Str, Str => Vec<u8>, |b, from, to| convert_to(&convert_from(b, from)?, to)),
     // A new one on each row.

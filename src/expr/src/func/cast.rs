@@ -47,7 +47,7 @@ pub fn text_out(v: &Value, ty: &SqlType, ctx: &EvalCtx) -> String {
     match v {
         Value::Text(s) => s.clone(),
         Value::Int4(i) => i.to_string(),
-        Value::Int8(i) => i.to_string(),
+        Value::Int8(i) if *ty != SqlType::Money => i.to_string(),
         v => with_style(ctx, |style| text::to_text(v, ty, style)),
     }
 }
@@ -90,7 +90,12 @@ fn to_text_column(c: &mut CallArgs<'_>) -> ArrayRef {
             }
             buf.clear();
             text::write_text(&v, ty, style, &mut buf);
-            b.append_value(if c.ret.ty == SqlType::Name { text::truncate_name(&buf) } else { &buf });
+            if column::has_room(b.values_slice().len(), buf.len()) {
+                b.append_value(if c.ret.ty == SqlType::Name { text::truncate_name(&buf) } else { &buf });
+            } else {
+                c.errors.push((i as u32, column::too_large()));
+                b.append_null();
+            }
         }
     });
     Arc::new(b.finish())
@@ -245,11 +250,13 @@ pub const INTERNAL: &[FuncDef] = &[
 ];
 
 pub const FUNCS: &[Entry] = &[
-    val!(? ["bpchar", "varchar", "numeric", "timestamp_scale", "timestamptz_scale", "time_scale", "timetz_scale", "interval_scale"], coerce),
+    val!(? ["bit", "varbit", "bpchar", "varchar", "numeric", "timestamp_scale", "timestamptz_scale", "time_scale", "timetz_scale", "interval_scale"], coerce),
     val!(? ["number_cast"], number_cast),
     f1!(["booltext"], bool => &'static str, |b| if b { "true" } else { "false" }),
     f1!(["char_text", "char_bpchar", "name_text", "name_bpchar"], super::lift::Str => String, str::to_owned),
-    f1!(["text_name", "bpchar_name"], super::lift::Str => String, |s| text::truncate_name(s.trim_end_matches(' ')).to_owned()),
+    f1!(["text_name"], super::lift::Str => String, |s| text::truncate_name(s).to_owned()),
+    f1!(["bpchar_name"], super::lift::Str => String, |s| text::truncate_name(s.trim_end_matches(' ')).to_owned()),
+    f1!(["xid8toxid"], u64 => u32, |x| x as u32),
     f1!(["text_char"], super::lift::Str => String, first_char),
     f1!(["chartoi4"], super::lift::Str => i32, |s| s.bytes().next().map_or(0, |b| i32::from(b as i8))),
     f1!(? ["i4tochar"], i32 => String, |i| match i {

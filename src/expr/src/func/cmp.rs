@@ -177,7 +177,7 @@ macro_rules! six {
 pub const BOOL: &[Entry] = six!(bools; ["booleq"], ["boolne"], ["boollt"], ["boolle"], ["boolgt"], ["boolge"]);
 pub const INT2: &[Entry] = six!(ints::<Int16Type>; ["int2eq"], ["int2ne"], ["int2lt"], ["int2le"], ["int2gt"], ["int2ge"]);
 pub const INT4: &[Entry] = six!(ints::<Int32Type>; ["int4eq", "date_eq"], ["int4ne", "date_ne"], ["int4lt", "date_lt"], ["int4le", "date_le"], ["int4gt", "date_gt"], ["int4ge", "date_ge"]);
-pub const INT8: &[Entry] = six!(ints::<Int64Type>; ["int8eq", "time_eq", "timestamp_eq"], ["int8ne", "time_ne", "timestamp_ne"], ["int8lt", "time_lt", "timestamp_lt"], ["int8le", "time_le", "timestamp_le"], ["int8gt", "time_gt", "timestamp_gt"], ["int8ge", "time_ge", "timestamp_ge"]);
+pub const INT8: &[Entry] = six!(ints::<Int64Type>; ["int8eq", "time_eq", "timestamp_eq", "cash_eq"], ["int8ne", "time_ne", "timestamp_ne", "cash_ne"], ["int8lt", "time_lt", "timestamp_lt", "cash_lt"], ["int8le", "time_le", "timestamp_le", "cash_le"], ["int8gt", "time_gt", "timestamp_gt", "cash_gt"], ["int8ge", "time_ge", "timestamp_ge", "cash_ge"]);
 pub const OID: &[Entry] = six!(ints::<UInt32Type>; ["oideq", "xideq", "enum_eq", "uint4eq"], ["oidne", "xidneq", "enum_ne", "uint4ne"], ["oidlt", "enum_lt", "uint4lt"], ["oidle", "enum_le", "uint4le"], ["oidgt", "enum_gt", "uint4gt"], ["oidge", "enum_ge", "uint4ge"]);
 pub const INT24: &[Entry] = six!(mixed::<Int16Type, Int32Type>; ["int24eq"], ["int24ne"], ["int24lt"], ["int24le"], ["int24gt"], ["int24ge"]);
 pub const INT42: &[Entry] = six!(mixed::<Int32Type, Int16Type>; ["int42eq"], ["int42ne"], ["int42lt"], ["int42le"], ["int42gt"], ["int42ge"]);
@@ -192,14 +192,14 @@ pub const FLOAT48: &[Entry] =
 pub const FLOAT84: &[Entry] =
     six!(floats::<Float64Type, Float32Type>; ["float84eq"], ["float84ne"], ["float84lt"], ["float84le"], ["float84gt"], ["float84ge"]);
 pub const UINT2: &[Entry] = six!(ints::<UInt16Type>; ["uint2eq"], ["uint2ne"], ["uint2lt"], ["uint2le"], ["uint2gt"], ["uint2ge"]);
-pub const UINT8: &[Entry] = six!(ints::<UInt64Type>; ["uint8eq"], ["uint8ne"], ["uint8lt"], ["uint8le"], ["uint8gt"], ["uint8ge"]);
+pub const UINT8: &[Entry] = six!(ints::<UInt64Type>; ["uint8eq", "xid8eq"], ["uint8ne", "xid8ne"], ["uint8lt", "xid8lt"], ["uint8le", "xid8le"], ["uint8gt", "xid8gt"], ["uint8ge", "xid8ge"]);
 pub const TEXT: &[Entry] = six!(|c: &mut CallArgs<'_>, op| strings(c, op, false);
-    ["texteq", "nameeq", "nameeqtext", "texteqname", "chareq"], ["textne", "namene", "namenetext", "textnename", "charne"],
-    ["text_lt", "namelt", "namelttext", "textltname", "charlt", "text_pattern_lt"], ["text_le", "namele", "nameletext", "textlename", "charle", "text_pattern_le"],
-    ["text_gt", "namegt", "namegttext", "textgtname", "chargt", "text_pattern_gt"], ["text_ge", "namege", "namegetext", "textgename", "charge", "text_pattern_ge"]);
+    ["texteq", "nameeq", "nameeqtext", "texteqname", "chareq", "biteq"], ["textne", "namene", "namenetext", "textnename", "charne", "bitne"],
+    ["text_lt", "namelt", "namelttext", "textltname", "charlt", "bitlt", "text_pattern_lt"], ["text_le", "namele", "nameletext", "textlename", "charle", "bitle", "text_pattern_le"],
+    ["text_gt", "namegt", "namegttext", "textgtname", "chargt", "bitgt", "text_pattern_gt"], ["text_ge", "namege", "namegetext", "textgename", "charge", "bitge", "text_pattern_ge"]);
 pub const BPCHAR: &[Entry] = six!(|c: &mut CallArgs<'_>, op| strings(c, op, true);
     ["bpchareq"], ["bpcharne"], ["bpcharlt", "bpchar_pattern_lt"], ["bpcharle", "bpchar_pattern_le"], ["bpchargt", "bpchar_pattern_gt"], ["bpcharge", "bpchar_pattern_ge"]);
-pub const BYTEA: &[Entry] = six!(bytes; ["byteaeq"], ["byteane"], ["bytealt"], ["byteale"], ["byteagt"], ["byteage"]);
+pub const BYTEA: &[Entry] = six!(bytes; ["byteaeq", "macaddr_eq", "macaddr8_eq"], ["byteane", "macaddr_ne", "macaddr8_ne"], ["bytealt", "macaddr_lt", "macaddr8_lt"], ["byteale", "macaddr_le", "macaddr8_le"], ["byteagt", "macaddr_gt", "macaddr8_gt"], ["byteage", "macaddr_ge", "macaddr8_ge"]);
 pub const ANY: &[Entry] = six!(any;
     ["numeric_eq", "interval_eq", "timetz_eq", "uuid_eq", "jsonb_eq", "network_eq", "array_eq", "range_eq", "multirange_eq", "oidvectoreq"],
     ["numeric_ne", "interval_ne", "timetz_ne", "uuid_ne", "jsonb_ne", "network_ne", "array_ne", "range_ne", "multirange_ne", "oidvectorne"],
@@ -242,7 +242,12 @@ pub const FUNCS: &[Entry] = &[
             "multirange_cmp",
             "btrecordcmp",
             "btoidvectorcmp",
-            "enum_cmp"
+            "enum_cmp",
+            "bitcmp",
+            "cash_cmp",
+            "macaddr_cmp",
+            "macaddr8_cmp",
+            "xid8cmp"
         ],
         three_way
     ),
@@ -259,7 +264,9 @@ pub const FUNCS: &[Entry] = &[
             "array_larger",
             "enum_larger",
             "oidlarger",
-            "network_larger"
+            "network_larger",
+            "cashlarger",
+            "xid8_larger"
         ],
         |c| pick(c, true)
     ),
@@ -276,7 +283,9 @@ pub const FUNCS: &[Entry] = &[
             "array_smaller",
             "enum_smaller",
             "oidsmaller",
-            "network_smaller"
+            "network_smaller",
+            "cashsmaller",
+            "xid8_smaller"
         ],
         |c| pick(c, false)
     ),

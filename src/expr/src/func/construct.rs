@@ -331,6 +331,8 @@ pub const INTERNAL: &[FuncDef] = &[
     }),
     entry("array_subscript", true, false, |c| on_values(c, true, array_subscript)),
     entry("array_slice", true, false, |c| on_values(c, true, array_slice)),
+    entry("array_assign", false, true, |c| on_values(c, false, super::assign::array)),
+    entry("jsonb_assign", false, true, |c| on_values(c, false, super::assign::jsonb)),
     entry("jsonb_subscript", true, false, |c| on_values(c, true, jsonb_subscript)),
     entry("single_row_guard", true, true, |c| {
         on_values(c, true, |a, _| {

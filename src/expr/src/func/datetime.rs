@@ -30,7 +30,9 @@ fn rows<R: Ret>(c: &mut CallArgs<'_>, f: impl Fn(usize) -> Result<R, SqlError>) 
         match nulls.as_ref().is_some_and(|n| n.is_null(i)) {
             true => R::push_null(&mut b),
             false => match f(i) {
-                Ok(r) => r.push(&mut b),
+                Ok(r) => {
+                    r.push(&mut b);
+                }
                 Err(e) => {
                     c.errors.push((i as u32, e));
                     R::push_null(&mut b);

@@ -45,7 +45,8 @@ pub trait Arg {
 pub trait Ret: Sized {
     type Builder;
     fn builder(ty: &SqlType, capacity: usize) -> Self::Builder;
-    fn push(self, b: &mut Self::Builder);
+    /// Whether there was room: a column of text or bytes holds 2 GB. If not, nothing was appended.
+    fn push(self, b: &mut Self::Builder) -> bool;
     fn push_null(b: &mut Self::Builder);
     fn finish(b: Self::Builder) -> ArrayRef;
 }
@@ -69,8 +70,9 @@ macro_rules! primitives {
                 PrimitiveBuilder::with_capacity(capacity)
             }
             #[inline]
-            fn push(self, b: &mut Self::Builder) {
+            fn push(self, b: &mut Self::Builder) -> bool {
                 b.append_value(self);
+                true
             }
             #[inline]
             fn push_null(b: &mut Self::Builder) {
@@ -160,9 +162,9 @@ macro_rules! through_value {
             fn builder(ty: &SqlType, capacity: usize) -> ColumnBuilder {
                 ColumnBuilder::new(ty, capacity)
             }
-            fn push(self, b: &mut ColumnBuilder) {
+            fn push(self, b: &mut ColumnBuilder) -> bool {
                 let $w = self;
-                b.push(&Value::$variant($wrap));
+                b.try_push(&Value::$variant($wrap))
             }
             fn push_null(b: &mut ColumnBuilder) {
                 b.push_null();
@@ -188,8 +190,9 @@ impl Ret for bool {
     fn builder(_: &SqlType, capacity: usize) -> Self::Builder {
         BooleanBuilder::with_capacity(capacity)
     }
-    fn push(self, b: &mut Self::Builder) {
+    fn push(self, b: &mut Self::Builder) -> bool {
         b.append_value(self);
+        true
     }
     fn push_null(b: &mut Self::Builder) {
         b.append_null();
@@ -206,8 +209,12 @@ macro_rules! bytes_like {
             fn builder(_: &SqlType, capacity: usize) -> Self::Builder {
                 <$builder>::with_capacity(capacity, capacity * 8)
             }
-            fn push(self, b: &mut Self::Builder) {
-                b.append_value(self);
+            fn push(self, b: &mut Self::Builder) -> bool {
+                let fits = column::has_room(b.values_slice().len(), self.len());
+                if fits {
+                    b.append_value(self);
+                }
+                fits
             }
             fn push_null(b: &mut Self::Builder) {
                 b.append_null();
@@ -229,8 +236,8 @@ impl Ret for Value {
     fn builder(ty: &SqlType, capacity: usize) -> ColumnBuilder {
         ColumnBuilder::new(ty, capacity)
     }
-    fn push(self, b: &mut ColumnBuilder) {
-        b.push(&self);
+    fn push(self, b: &mut ColumnBuilder) -> bool {
+        b.try_push(&self)
     }
     fn push_null(b: &mut ColumnBuilder) {
         b.push_null();
@@ -245,10 +252,13 @@ impl<R: Ret> Ret for Option<R> {
     fn builder(ty: &SqlType, capacity: usize) -> R::Builder {
         R::builder(ty, capacity)
     }
-    fn push(self, b: &mut R::Builder) {
+    fn push(self, b: &mut R::Builder) -> bool {
         match self {
             Some(r) => r.push(b),
-            None => R::push_null(b),
+            None => {
+                R::push_null(b);
+                true
+            }
         }
     }
     fn push_null(b: &mut R::Builder) {
@@ -298,8 +308,9 @@ fn rows<R: Ret>(c: &mut CallArgs<'_>, mut f: impl FnMut(usize) -> Result<R, SqlE
             R::push_null(&mut b);
             continue;
         }
-        match f(i) {
-            Ok(r) => r.push(&mut b),
+        let made = f(i).and_then(|r| if r.push(&mut b) { Ok(()) } else { Err(column::too_large()) });
+        match made {
+            Ok(()) => {}
             Err(e) => {
                 c.errors.push((i as u32, e));
                 R::push_null(&mut b);
@@ -371,8 +382,9 @@ pub fn on_values(c: &mut CallArgs<'_>, strict: bool, f: ValueFn) -> ArrayRef {
             b.push_null();
             continue;
         }
-        match f(&row, &call) {
-            Ok(v) => b.push(&v),
+        let made = f(&row, &call).and_then(|v| if b.try_push(&v) { Ok(()) } else { Err(column::too_large()) });
+        match made {
+            Ok(()) => {}
             Err(e) => {
                 c.errors.push((i as u32, e));
                 b.push_null();

@@ -28,6 +28,8 @@
 //! | `field_select` | `(record, i int4 literal)` | field `i`, from 0 |
 //! | `array_subscript` | `(array, i1 int4, .., in)` | an element, NULL outside |
 //! | `array_slice` | `(array, mask int4 literal, lo1, hi1, .., lon, hin)` | bit `2k` of the mask: bound `lo(k+1)` was omitted, bit `2k+1`: `hi(k+1)`; a plain subscript `i` among slices is `1:i` |
+//! | `array_assign` | `(array, value, mask int4, ..)`, the rest as for `array_slice`; a mask of NULL: as for `array_subscript` | the array with an element or a slice replaced |
+//! | `jsonb_assign` | `(jsonb, value jsonb, s1, .., sn)` | the document with the part replaced or added |
 //! | `jsonb_subscript` | `(jsonb, s1, .., sn)` | each subscript text or int4 |
 //! | `any_op`, `all_op` | `(op, x, array)` | `x op ANY (array)` |
 //! | `is_distinct`, `is_not_distinct` | `(op, a, b)` | `op` is the `=` of the types of `a` and `b` |
@@ -51,6 +53,10 @@ use std::sync::OnceLock;
 pub mod arith;
 /// Array functions, and those of enumerations.
 pub mod array;
+/// Values with a part replaced.
+pub mod assign;
+/// Bit strings.
+pub mod bits;
 /// bytea, encodings and digests, uuid.
 pub mod bytes;
 /// Casts through text, between names for the same bytes, over arrays.
@@ -77,6 +83,10 @@ pub mod jsonpath;
 pub mod lift;
 /// LIKE, ILIKE, and the patterns of SIMILAR TO.
 pub mod like;
+/// Hardware addresses.
+pub mod mac;
+/// Amounts of money.
+pub mod money;
 /// Exact numbers.
 pub mod numeric;
 /// Ranges and multiranges.
@@ -202,6 +212,9 @@ const TABLES: &[&[Entry]] = &[
     system::FUNCS,
     range::FUNCS,
     inet::FUNCS,
+    mac::FUNCS,
+    bits::FUNCS,
+    money::FUNCS,
     jsonpath::FUNCS,
 ];
 

@@ -210,6 +210,8 @@ pub fn format_type(oid: u32, typmod: Option<i32>, view: &dyn crate::CatalogView)
     match ty {
         Some(SqlType::Array(e)) => format!("{}[]", format_type(e.oid(), Some(typmod), view)),
         Some(SqlType::Bpchar) if typmod < 0 => "bpchar".into(),
+        // Without a length it would be read as bit(1).
+        Some(SqlType::Bit) if typmod < 0 => "\"bit\"".into(),
         Some(t) if typmod >= 0 => with_typmod(&t, typmod),
         _ => type_name(oid, view),
     }
@@ -219,6 +221,7 @@ pub fn format_type(oid: u32, typmod: Option<i32>, view: &dyn crate::CatalogView)
 pub fn with_typmod(ty: &SqlType, typmod: i32) -> String {
     match ty {
         SqlType::Varchar | SqlType::Bpchar if typmod >= 4 => format!("{}({})", ty.sql_name(), typmod - 4),
+        SqlType::Bit | SqlType::VarBit => format!("{}({typmod})", ty.sql_name()),
         SqlType::Numeric if typmod >= 4 => {
             let m = typmod - 4;
             let scale = ((m & 0x7ff) ^ 1024) - 1024;

@@ -43,7 +43,9 @@ pub fn write_json(v: &Value, ty: &SqlType, ctx: &EvalCtx, out: &mut String) {
         Value::Numeric(n) if n.is_finite() => n.print(out),
         Value::Float4(f) if f.is_finite() => out.push_str(&text_out(v, ty, ctx)),
         Value::Float8(f) if f.is_finite() => out.push_str(&text_out(v, ty, ctx)),
-        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::UInt2(_) | Value::UInt8(_) => out.push_str(&text_out(v, ty, ctx)),
+        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::UInt2(_) | Value::UInt8(_) if !matches!(ty, SqlType::Money | SqlType::Xid8) => {
+            out.push_str(&text_out(v, ty, ctx))
+        }
         Value::UInt4(_) if *ty == SqlType::UInt4 => out.push_str(&text_out(v, ty, ctx)),
         Value::Jsonb(j) => j.print(out),
         Value::Text(s) if *ty == SqlType::Json => out.push_str(s),
@@ -108,7 +110,7 @@ pub fn to_jsonb(v: &Value, ty: &SqlType, ctx: &EvalCtx) -> Result<Jsonb, SqlErro
     Ok(match v {
         Value::Null => Jsonb::Null,
         Value::Bool(b) => Jsonb::Bool(*b),
-        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::UInt2(_) => Jsonb::Number(Numeric::from(v.as_i64().unwrap_or(0))),
+        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::UInt2(_) if *ty != SqlType::Money => Jsonb::Number(Numeric::from(v.as_i64().unwrap_or(0))),
         Value::Numeric(n) if n.is_finite() => Jsonb::Number(n.clone()),
         Value::Jsonb(j) => (**j).clone(),
         Value::Text(s) if *ty != SqlType::Json => Jsonb::String(s.clone()),

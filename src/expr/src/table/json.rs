@@ -109,7 +109,7 @@ fn named_row(names: Option<&Value>, columns: &[ColType]) -> ColType {
         _ => String::new(),
     };
     let fields = columns.iter().enumerate().map(|(i, t)| (name(i), t.clone())).collect();
-    SqlType::Record(Arc::new(RecordType { oid: repr::types::RECORD_OID, name: None, fields })).nullable()
+    SqlType::Record(Arc::new(RecordType { oid: repr::types::RECORD_OID, array_oid: 0, name: None, fields })).nullable()
 }
 
 fn populate_recordset(args: &[Value], name: &str, types: &[ColType], columns: &[ColType], ctx: &EvalCtx, emit: Emit<'_>) -> Result<(), SqlError> {

@@ -6,7 +6,7 @@ mod ops;
 mod parse;
 
 use crate::numeric::Numeric;
-pub use ops::Change;
+pub use ops::{key_order, Change};
 pub use parse::{check, parse};
 use serde::{Deserialize, Serialize};
 

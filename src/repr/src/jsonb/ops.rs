@@ -329,6 +329,6 @@ impl Jsonb {
 }
 
 /// The order of an object's keys: by length, then bytes.
-pub(crate) fn key_order(a: &str, b: &str) -> Ordering {
+pub fn key_order(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }

@@ -12,6 +12,8 @@
 /// Arrays, records, ranges, maps.
 mod nested;
 /// Types without parts.
+/// Money, hardware addresses, bit strings, transaction numbers.
+pub mod plain;
 mod scalar;
 
 use crate::datetime;
@@ -38,6 +40,7 @@ pub fn write_text(value: &Value, ty: &SqlType, style: &TextStyle, out: &mut Stri
         Value::Bool(v) => out.push(if *v { 't' } else { 'f' }),
         Value::Int2(v) => scalar::put(v, out),
         Value::Int4(v) => scalar::put(v, out),
+        Value::Int8(v) if *ty == SqlType::Money => plain::print_money(*v, out),
         Value::Int8(v) => scalar::put(v, out),
         Value::UInt2(v) => scalar::put(v, out),
         Value::UInt4(v) => match ty {
@@ -53,6 +56,7 @@ pub fn write_text(value: &Value, ty: &SqlType, style: &TextStyle, out: &mut Stri
         Value::Float8(v) => print_f64(*v, style.extra_float_digits, out),
         Value::Numeric(n) => n.print(out),
         Value::Text(s) => out.push_str(s),
+        Value::Bytea(b) if matches!(ty, SqlType::MacAddr | SqlType::MacAddr8) => plain::print_mac(b, out),
         Value::Bytea(b) => print_bytea(b, style.bytea_escape, out),
         Value::Date(d) => datetime::print_date(*d, style.date_style, out),
         Value::Time(t) => datetime::print_time(*t, out),
@@ -79,7 +83,12 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         SqlType::UInt4 => Value::UInt4(parse_int(text, "uint4")?),
         SqlType::UInt8 => Value::UInt8(parse_int(text, "uint8")?),
         SqlType::Oid => Value::UInt4(scalar::parse_oid(text, "oid")?),
-        SqlType::Xid => Value::UInt4(scalar::parse_oid(text, "xid")?),
+        SqlType::Xid => Value::UInt4(plain::parse_xid(text) as u32),
+        SqlType::Xid8 => Value::UInt8(plain::parse_xid(text)),
+        SqlType::Money => Value::Int8(plain::parse_money(text)?),
+        SqlType::MacAddr => Value::Bytea(plain::parse_mac(text)?.to_vec()),
+        SqlType::MacAddr8 => Value::Bytea(plain::parse_mac8(text)?.to_vec()),
+        SqlType::Bit | SqlType::VarBit => Value::Text(plain::parse_bits(text)?),
         SqlType::Reg(kind) => Value::UInt4(scalar::parse_reg(*kind, text, style)?),
         SqlType::Float4 => Value::Float4(parse_f32(text)?),
         SqlType::Float8 => Value::Float8(parse_f64(text)?),
@@ -138,6 +147,7 @@ pub fn apply_typmod(value: Value, ty: &SqlType, typmod: i32, explicit: bool) -> 
     Ok(match (ty, value) {
         (SqlType::Varchar, Value::Text(s)) => Value::Text(fit_length(s, typmod - 4, explicit, "character varying", false)?),
         (SqlType::Bpchar, Value::Text(s)) => Value::Text(fit_length(s, typmod - 4, explicit, "character", true)?),
+        (SqlType::Bit | SqlType::VarBit, Value::Text(s)) => Value::Text(plain::fit_bits(s, typmod, explicit, *ty == SqlType::Bit)?),
         (SqlType::Numeric, Value::Numeric(n)) => Value::Numeric(n.apply_typmod(typmod)?),
         (SqlType::Time, Value::Time(t)) => Value::Time(datetime::round_micros(t, typmod as u32)),
         (SqlType::TimeTz, Value::TimeTz(mut t)) => {

@@ -27,11 +27,16 @@ fn trim(text: &str) -> &str {
 pub fn parse_int<T: TryFrom<i128>>(text: &str, ty: &str) -> Result<T, SqlError> {
     let s = trim(text);
     let digits = s.strip_prefix(['+', '-']).unwrap_or(s);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    let n = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if n == 0 {
         return Err(invalid(ty, text));
     }
-    let v = s.parse::<i128>().map_err(|_| out_of_range(ty, text))?;
-    T::try_from(v).map_err(|_| out_of_range(ty, text))
+    // A number that is too large is told before what follows it is looked at.
+    let v = s[..s.len() - digits.len() + n].parse::<i128>().ok().and_then(|v| T::try_from(v).ok()).ok_or_else(|| out_of_range(ty, text))?;
+    if n < digits.len() {
+        return Err(invalid(ty, text));
+    }
+    Ok(v)
 }
 
 /// An OID: unsigned, but -1 is 4294967295, as Postgres reads it.

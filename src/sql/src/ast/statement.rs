@@ -98,7 +98,7 @@ pub struct Insert {
     pub with: Option<With>,
     pub table: ObjectName,
     pub alias: Option<Ident>,
-    pub columns: Vec<Ident>,
+    pub columns: Vec<AssignTarget>,
     pub overriding: bool,
     pub source: InsertSource,
     pub on_conflict: Option<OnConflict>,
@@ -126,9 +126,16 @@ pub enum ConflictAction {
     Update { set: Vec<Assignment>, filter: Option<Expr> },
 }
 
+/// A column, or a part of one: `a[2]`, `p.x`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AssignTarget {
+    pub column: Ident,
+    pub path: Vec<Indirection>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
-    pub columns: Vec<Ident>,
+    pub columns: Vec<AssignTarget>,
     /// For several columns: a row or a subquery.
     pub multi: bool,
     pub value: Expr,

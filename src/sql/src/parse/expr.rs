@@ -409,7 +409,7 @@ impl Parser<'_> {
         }
     }
 
-    fn indirection(&mut self) -> Result<Vec<Indirection>, SqlError> {
+    pub fn indirection(&mut self) -> Result<Vec<Indirection>, SqlError> {
         let mut path = Vec::new();
         loop {
             if self.eat_punct("[") {
@@ -501,8 +501,8 @@ impl Parser<'_> {
             let written = self.is_punct_at(1, "(") || self.is_punct_at(2, "(");
             match self.simple_type() {
                 Ok(mut ty) if matches!(self.tok(), Tok::String(_)) => {
-                    // A literal of type char has the length it has.
-                    if !written && ty.names.last().is_some_and(|n| n == "bpchar") {
+                    // A literal of type char or bit has the length it has.
+                    if !written && ty.names.last().is_some_and(|n| n == "bpchar" || n == "bit") {
                         ty.modifiers.clear();
                     }
                     return self.typed_literal(ty, pos);

@@ -197,7 +197,10 @@ impl Parser<'_> {
             self.interval_fields()?;
             let posix = match text.strip_prefix('-') {
                 Some(t) => format!("<{text}>+{t}"),
-                None => format!("<+{text}>-{text}"),
+                None => {
+                    let offset = text.strip_prefix('+').unwrap_or(&text);
+                    format!("<+{offset}>-{offset}")
+                }
             };
             return Ok(SetValue::List(vec![posix]));
         }

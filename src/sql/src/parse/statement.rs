@@ -114,15 +114,7 @@ impl Parser<'_> {
         let alias = if self.eat_kw("as") { Some(self.col_id()?) } else { None };
         let mut columns = Vec::new();
         if self.is_punct("(") && !self.at_query(0) {
-            columns = self.parens(|p| {
-                p.comma_list(|p| {
-                    let c = p.col_id()?;
-                    if p.is_punct(".") || p.is_punct("[") {
-                        return Err(SqlError::unsupported("assignment to a part of a column", "assign the whole column").at(p.pos()));
-                    }
-                    Ok(c)
-                })
-            })?;
+            columns = self.parens(|p| p.comma_list(Self::assign_target))?;
         }
         let overriding = self.eat_kw("overriding");
         if overriding {
@@ -168,12 +160,13 @@ impl Parser<'_> {
         Ok(Vec::new())
     }
 
+    fn assign_target(&mut self) -> Result<AssignTarget, SqlError> {
+        Ok(AssignTarget { column: self.col_id()?, path: self.indirection()? })
+    }
+
     fn assignment(&mut self) -> Result<Assignment, SqlError> {
         let multi = self.is_punct("(");
-        let columns = if multi { self.col_id_list()? } else { vec![self.col_id()?] };
-        if self.is_punct(".") || self.is_punct("[") {
-            return Err(SqlError::unsupported("assignment to a part of a column", "assign the whole column").at(self.pos()));
-        }
+        let columns = if multi { self.parens(|p| p.comma_list(Self::assign_target))? } else { vec![self.assign_target()?] };
         if !self.eat_op("=") {
             return Err(self.error());
         }

@@ -122,7 +122,11 @@ impl Parser<'_> {
                 "bit" => {
                     self.next();
                     let name = if self.eat_kw("varying") { "varbit" } else { "bit" };
-                    let modifiers = self.modifiers()?;
+                    let mut modifiers = self.modifiers()?;
+                    if name == "bit" && modifiers.is_empty() {
+                        // bit alone is bit(1).
+                        modifiers.push(Expr::new(ExprKind::Number("1".into()), pos));
+                    }
                     return Ok(TypeName { modifiers, ..system(name) });
                 }
                 "character" | "char" | "nchar" | "national" | "varchar" => return self.character_type(&w, pos),

@@ -261,7 +261,7 @@ impl Binder<'_> {
         }
         // Several columns are one value of a row type.
         let fields: Vec<(String, ColType)> = names.into_iter().zip(columns.iter().map(|c| c.clone().with_nullable(true))).collect();
-        let ty = SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: catalog::pseudo::RECORD, name: None, fields }));
+        let ty = SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: catalog::pseudo::RECORD, array_oid: 0, name: None, fields }));
         self.internal("row_construct", (0..columns.len()).map(col).collect(), ty.not_null())
     }
 

@@ -357,7 +357,8 @@ impl Binder<'_> {
             ast::TypeBody::Enum(labels) => {
                 for (i, l) in labels.iter().enumerate() {
                     if labels[..i].contains(l) {
-                        return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("enum label \"{l}\" used more than once")));
+                        return Err(SqlError::new(state::UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"pg_enum_typid_label_index\"")
+                            .with_detail(format!("The label \"{l}\" is given twice.")));
                     }
                     if l.len() > 63 {
                         return Err(SqlError::new(state::INVALID_NAME, format!("invalid enum label \"{l}\"")).with_detail("Labels must be 63 bytes or less."));
@@ -366,6 +367,11 @@ impl Binder<'_> {
                 TypePlan::Enum(labels.clone())
             }
             ast::TypeBody::Composite(fields) => {
+                for (i, (n, _)) in fields.iter().enumerate() {
+                    if fields[..i].iter().any(|f| f.0.name == n.name) {
+                        return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" specified more than once", n.name)).at(n.pos));
+                    }
+                }
                 TypePlan::Composite(fields.iter().map(|(n, t)| Ok((n.name.clone(), self.resolve_type(t)?))).collect::<Result<_, SqlError>>()?)
             }
         };

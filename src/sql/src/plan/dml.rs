@@ -8,7 +8,7 @@ use super::*;
 use crate::ast;
 use crate::catalog::{Relation, RelationKind};
 use crate::hir::{ColumnRef, Hir, HirScalar, JoinKind};
-use repr::{ColType, RelDesc};
+use repr::RelDesc;
 use std::rc::Rc;
 
 impl Binder<'_> {
@@ -37,8 +37,7 @@ impl Binder<'_> {
         if i.overriding {
             return Err(SqlError::unsupported("OVERRIDING", "tables have no identity columns").at(i.table.pos));
         }
-        let columns = self.target_columns(&rel, &i.columns)?;
-        let targets: Vec<(String, ColType)> = columns.iter().map(|c| (rel.desc.names[*c].clone(), rel.desc.types[*c].clone())).collect();
+        let targets = self.insert_targets(&rel, &i.columns)?;
         let env = Env::default();
         let bound = match &i.source {
             ast::InsertSource::DefaultValues => {
@@ -46,7 +45,7 @@ impl Binder<'_> {
                 Bound::new(setop::rows_to_hir(vec![row]), rel.desc.names.clone())
             }
             ast::InsertSource::Query(q) => {
-                let run = |b: &Self, env: &Env| b.insert_rows(q, &rel, &columns, &targets, i, env);
+                let run = |b: &Self, env: &Env| b.insert_rows(q, &rel, &targets, i, env);
                 match &i.with {
                     Some(w) => self.with(w, &env, run)?,
                     None => run(self, &env)?,
@@ -61,7 +60,25 @@ impl Binder<'_> {
         Ok(Plan::Insert(Box::new(InsertPlan { table: rel.id, source, on_conflict, returning, checks: row_checks(&rel) })))
     }
 
-    fn target_columns(&self, rel: &Relation, columns: &[ast::Ident]) -> Result<Vec<usize>, SqlError> {
+    /// What the values of an INSERT go to: the columns or parts written, else all columns.
+    fn insert_targets(&self, rel: &Relation, written: &[ast::AssignTarget]) -> Result<Vec<ast::AssignTarget>, SqlError> {
+        if written.is_empty() {
+            let whole = |name: &String| ast::AssignTarget { column: ast::Ident { name: name.clone(), pos: 0 }, path: Vec::new() };
+            return Ok(rel.desc.names.iter().map(whole).collect());
+        }
+        for (k, t) in written.iter().enumerate() {
+            self.column_of(rel, &t.column)?;
+            // A column goes with nothing else, parts of it go with each other.
+            if written[..k].iter().any(|o| o.column.name == t.column.name && (o.path.is_empty() || t.path.is_empty())) {
+                let message = format!("column \"{}\" specified more than once", t.column.name);
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, message).at(t.column.pos));
+            }
+        }
+        Ok(written.to_vec())
+    }
+
+    /// The columns that COPY names, all if it names none.
+    fn named_columns(&self, rel: &Relation, columns: &[ast::Ident]) -> Result<Vec<usize>, SqlError> {
         if columns.is_empty() {
             return Ok((0..rel.desc.arity()).collect());
         }
@@ -76,7 +93,7 @@ impl Binder<'_> {
         Ok(out)
     }
 
-    fn column_of(&self, rel: &Relation, c: &ast::Ident) -> Result<usize, SqlError> {
+    pub fn column_of(&self, rel: &Relation, c: &ast::Ident) -> Result<usize, SqlError> {
         rel.desc
             .names
             .iter()
@@ -85,7 +102,7 @@ impl Binder<'_> {
     }
 
     /// A column's default, or NULL.
-    fn default_of(&self, rel: &Relation, column: usize) -> HirScalar {
+    pub fn default_of(&self, rel: &Relation, column: usize) -> HirScalar {
         match rel.defaults.get(column).cloned().flatten() {
             Some(e) => self.folded(e),
             None => HirScalar::Literal(Value::Null, rel.desc.types[column].clone().with_nullable(true)),
@@ -101,35 +118,37 @@ impl Binder<'_> {
         }
     }
 
-    fn insert_rows(
-        &self,
-        q: &ast::Query,
-        rel: &Relation,
-        columns: &[usize],
-        targets: &[(String, ColType)],
-        i: &ast::Insert,
-        env: &Env,
-    ) -> Result<Bound, SqlError> {
+    fn insert_rows(&self, q: &ast::Query, rel: &Relation, targets: &[ast::AssignTarget], i: &ast::Insert, env: &Env) -> Result<Bound, SqlError> {
         let plain = q.order_by.is_empty() && q.limit.is_none() && q.offset.is_none() && q.with.is_none();
         if let (ast::QueryBody::Values(rows), true) = (&q.body, plain) {
-            return self.insert_values(rows, rel, columns, targets, i, env);
+            return self.insert_values(rows, rel, targets, i, env);
         }
         let b = self.query(q, env, false)?;
         self.check_count(b.visible, targets.len(), i, q.pos)?;
         let used = &targets[..b.visible];
-        let hir = self.assign_columns(b, used, q.pos)?;
+        let types = used.iter().map(|t| Ok((t.column.name.clone(), self.target_type(rel, t)?.1))).collect::<Result<Vec<_>, SqlError>>()?;
+        let hir = self.assign_columns(b, &types, q.pos)?;
         // The table's order, defaults for the rest.
         let mut scalars = Vec::new();
         let n = used.len();
-        let outputs = (0..rel.desc.arity())
-            .map(|c| match columns[..n].iter().position(|x| *x == c) {
-                Some(p) => p,
-                None => {
-                    scalars.push(self.default_of(rel, c));
-                    n + scalars.len() - 1
+        let mut outputs = Vec::with_capacity(rel.desc.arity());
+        for (c, name) in rel.desc.names.iter().enumerate() {
+            let mut parts = used.iter().enumerate().filter(|(_, t)| t.column.name == *name).peekable();
+            if let Some((p, t)) = parts.peek() {
+                if t.path.is_empty() {
+                    outputs.push(*p);
+                    continue;
                 }
-            })
-            .collect();
+            }
+            let null = HirScalar::Literal(Value::Null, rel.desc.types[c].clone().with_nullable(true));
+            let mut whole = if parts.peek().is_some() { null } else { self.default_of(rel, c) };
+            for (p, t) in parts {
+                let value = HirScalar::Column(ColumnRef { level: 0, column: p }, types[p].1.clone());
+                whole = self.with_part(whole, &rel.desc.types[c], t, &t.path, value, env)?;
+            }
+            scalars.push(whole);
+            outputs.push(n + scalars.len() - 1);
+        }
         let hir = if scalars.is_empty() { hir } else { Hir::Map { input: Box::new(hir), scalars } };
         Ok(Bound::new(project(hir, outputs), rel.desc.names.clone()))
     }
@@ -139,22 +158,14 @@ impl Binder<'_> {
             return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns").at(pos));
         }
         if have < want && !i.columns.is_empty() {
-            let pos = i.columns.get(have).map_or(pos, |c| c.pos);
+            let pos = i.columns.get(have).map_or(pos, |c| c.column.pos);
             return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions").at(pos));
         }
         Ok(())
     }
 
     /// VALUES of an INSERT: each value takes its column's type by itself.
-    fn insert_values(
-        &self,
-        rows: &[Vec<ast::Expr>],
-        rel: &Relation,
-        columns: &[usize],
-        targets: &[(String, ColType)],
-        i: &ast::Insert,
-        env: &Env,
-    ) -> Result<Bound, SqlError> {
+    fn insert_values(&self, rows: &[Vec<ast::Expr>], rel: &Relation, targets: &[ast::AssignTarget], i: &ast::Insert, env: &Env) -> Result<Bound, SqlError> {
         let level = Rc::new(Level::new(Vec::new(), Clause::Values));
         let here = env.push(level);
         let width = rows.first().map_or(0, Vec::len);
@@ -167,15 +178,12 @@ impl Binder<'_> {
             let pos = row.get(targets.len()).or(row.first()).map_or(0, |e| e.pos);
             self.check_count(row.len(), targets.len(), i, pos)?;
             let mut cells: Vec<Option<HirScalar>> = vec![None; rel.desc.arity()];
-            for ((e, c), (name, ty)) in row.iter().zip(columns).zip(targets) {
-                cells[*c] = Some(match &*e.kind {
-                    ast::ExprKind::Default => self.default_of(rel, *c),
-                    _ => {
-                        let x = self.expr(e, &here)?;
-                        let x = self.assign(x, name, ty, e.pos)?;
-                        self.folded(x)
-                    }
-                });
+            for (e, t) in row.iter().zip(targets) {
+                let column = self.column_of(rel, &t.column)?;
+                let null = HirScalar::Literal(Value::Null, rel.desc.types[column].clone().with_nullable(true));
+                let whole = cells[column].take().unwrap_or(null);
+                let (_, x) = self.assign_expr(whole, rel, t, e, &here)?;
+                cells[column] = Some(self.folded(x));
             }
             out.push(cells.into_iter().enumerate().map(|(c, x)| x.unwrap_or_else(|| self.default_of(rel, c))).collect());
         }
@@ -230,33 +238,34 @@ impl Binder<'_> {
 
     /// The new row of an UPDATE, column by column, over `env`'s row whose first columns are the old one.
     fn assignments(&self, set: &[ast::Assignment], rel: &Relation, env: &Env) -> Result<Vec<HirScalar>, SqlError> {
-        let mut row: Vec<Option<HirScalar>> = vec![None; rel.desc.arity()];
-        let mut put = |c: &ast::Ident, e: HirScalar| -> Result<(), SqlError> {
-            let i = self.column_of(rel, c)?;
-            if row[i].is_some() {
-                return Err(SqlError::new(state::SYNTAX_ERROR, format!("multiple assignments to same column \"{}\"", c.name)).at(c.pos));
+        let old = |i: usize| HirScalar::Column(ColumnRef { level: 0, column: i }, rel.desc.types[i].clone());
+        // A column assigned so far, and whether as a whole.
+        let mut row: Vec<Option<(HirScalar, bool)>> = vec![None; rel.desc.arity()];
+        let whole = |row: &[Option<(HirScalar, bool)>], t: &ast::AssignTarget| -> Result<HirScalar, SqlError> {
+            let i = self.column_of(rel, &t.column)?;
+            match &row[i] {
+                Some((_, all)) if *all || t.path.is_empty() => {
+                    Err(SqlError::new(state::SYNTAX_ERROR, format!("multiple assignments to same column \"{}\"", t.column.name)).at(t.column.pos))
+                }
+                Some((e, _)) => Ok(e.clone()),
+                None => Ok(old(i)),
             }
-            row[i] = Some(e);
-            Ok(())
         };
         for a in set {
-            let value = |c: &ast::Ident, e: &ast::Expr| -> Result<HirScalar, SqlError> {
-                let i = self.column_of(rel, c)?;
-                if matches!(&*e.kind, ast::ExprKind::Default) {
-                    return Ok(self.default_of(rel, i));
-                }
-                let x = self.expr(e, env)?;
-                self.assign(x, &c.name, &rel.desc.types[i], e.pos)
+            let mut each = |t: &ast::AssignTarget, e: &ast::Expr| -> Result<(), SqlError> {
+                let (i, x) = self.assign_expr(whole(&row, t)?, rel, t, e, env)?;
+                row[i] = Some((x, t.path.is_empty()));
+                Ok(())
             };
             match (a.columns.as_slice(), a.multi) {
-                ([c], false) => put(c, value(c, &a.value)?)?,
+                ([c], false) => each(c, &a.value)?,
                 (cols, _) => match &*a.value.kind {
                     ast::ExprKind::Row { fields, .. } => {
                         if fields.len() != cols.len() {
                             return Err(SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values").at(a.value.pos));
                         }
                         for (c, f) in cols.iter().zip(fields) {
-                            put(c, value(c, f)?)?;
+                            each(c, f)?;
                         }
                     }
                     ast::ExprKind::Subquery(q) => {
@@ -266,12 +275,12 @@ impl Binder<'_> {
                         }
                         let r = self.subquery_row(b)?;
                         for (k, c) in cols.iter().enumerate() {
-                            let i = self.column_of(rel, c)?;
                             let x = self.field_select(r.clone(), k)?;
-                            put(c, self.assign(x, &c.name, &rel.desc.types[i], a.value.pos)?)?;
+                            let (i, x) = self.assign_to(whole(&row, c)?, rel, c, x, a.value.pos, env)?;
+                            row[i] = Some((x, c.path.is_empty()));
                         }
                     }
-                    _ if cols.len() == 1 => put(&cols[0], value(&cols[0], &a.value)?)?,
+                    _ if cols.len() == 1 => each(&cols[0], &a.value)?,
                     _ => {
                         return Err(SqlError::new(
                             state::FEATURE_NOT_SUPPORTED,
@@ -282,11 +291,7 @@ impl Binder<'_> {
                 },
             }
         }
-        Ok(row
-            .into_iter()
-            .enumerate()
-            .map(|(i, e)| e.unwrap_or_else(|| HirScalar::Column(ColumnRef { level: 0, column: i }, rel.desc.types[i].clone())))
-            .collect())
+        Ok(row.into_iter().enumerate().map(|(i, e)| e.map_or_else(|| old(i), |e| e.0)).collect())
     }
 
     /// The target's rows joined with FROM or USING, filtered; names in scope.
@@ -406,7 +411,7 @@ impl Binder<'_> {
                         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot copy from view \"{}\"", rel.name.name))
                             .with_hint("Try the COPY (SELECT ...) TO variant."));
                     }
-                    let outputs = self.target_columns(&rel, columns)?;
+                    let outputs = self.named_columns(&rel, columns)?;
                     let names = outputs.iter().map(|i| rel.desc.names[*i].clone()).collect();
                     let hir = project(self.relation_hir(&rel, name.pos)?, outputs);
                     CopySource::Select(Box::new(self.finish_plan(Bound::new(hir, names))?))
@@ -421,7 +426,7 @@ impl Binder<'_> {
         }
         let ast::CopyFrom::Table(name, columns) = &c.from else { return Err(SqlError::internal("COPY FROM without a table")) };
         let rel = self.writable(name, "copy to")?;
-        let columns = self.target_columns(&rel, columns)?;
+        let columns = self.named_columns(&rel, columns)?;
         let format = copy_format(&c.options, &rel.desc.names, &columns, true)?;
         Ok(Plan::CopyFrom(Box::new(CopyFromPlan {
             table: rel.id,

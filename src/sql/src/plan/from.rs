@@ -324,6 +324,7 @@ impl Binder<'_> {
                 let n = columns.len();
                 let want = SqlType::Record(std::sync::Arc::new(repr::types::RecordType {
                     oid: pseudo::RECORD,
+                    array_oid: 0,
                     name: None,
                     fields: names.iter().cloned().zip(columns.iter().cloned()).collect(),
                 }));

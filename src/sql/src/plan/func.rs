@@ -274,6 +274,11 @@ impl Binder<'_> {
     }
 
     fn no_function(&self, name: &[&str], actual: &[SqlType], names: &[Option<&str>], _exists: bool, pos: Pos) -> SqlError {
+        if let [.., schema, _] = name {
+            if *schema != "information_schema" && !self.catalog.schema_exists(schema) {
+                return SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist")).at(pos);
+            }
+        }
         SqlError::new(state::UNDEFINED_FUNCTION, format!("function {} does not exist", self.spell_call(name, actual, names)))
             .with_hint("No function matches the given name and argument types. You might need to add explicit type casts.")
             .at(pos)

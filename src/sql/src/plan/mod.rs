@@ -10,6 +10,8 @@
 
 /// Aggregates in expressions.
 mod agg;
+/// Assignment to columns and their parts.
+mod assign;
 /// Aggregates, windows, set-returning functions met in expressions.
 mod calls;
 /// Which type becomes which, and how.

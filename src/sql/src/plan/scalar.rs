@@ -7,7 +7,7 @@ use super::scope::Env;
 use super::Binder;
 use crate::ast::*;
 use crate::hir::HirScalar;
-use expr::catalog::{CastContext, ProcKind};
+use expr::catalog::{self, pseudo, CastContext, ProcKind};
 use repr::error::state;
 use repr::{ColType, SqlError, SqlType, Value};
 
@@ -31,7 +31,7 @@ impl Binder<'_> {
             ExprKind::Bool(b) => Ok(HirScalar::Literal(Value::Bool(*b), SqlType::Bool.not_null())),
             ExprKind::Number(n) => self.number(n, pos),
             ExprKind::String(s) => Ok(HirScalar::Literal(Value::Text(s.clone()), SqlType::Unknown.not_null())),
-            ExprKind::BitString(_) => Err(SqlError::unsupported("type bit", "use bytea or integers instead").at(pos)),
+            ExprKind::BitString(bits) => Ok(HirScalar::Literal(Value::Text(bits.clone()), SqlType::Bit.not_null())),
             ExprKind::Unary { op, arg } => {
                 let x = self.expr(arg, env)?;
                 self.prefix(op, x, arg.pos)
@@ -454,7 +454,7 @@ impl Binder<'_> {
         }
     }
 
-    fn subscript(&self, x: HirScalar, path: &[Indirection], pos: Pos, env: &Env) -> Result<HirScalar, SqlError> {
+    pub fn subscript(&self, x: HirScalar, path: &[Indirection], pos: Pos, env: &Env) -> Result<HirScalar, SqlError> {
         let x = self.text_if_unknown(x, pos)?;
         let ty = x.typ().ty;
         if ty == SqlType::Jsonb {
@@ -608,6 +608,10 @@ impl Binder<'_> {
                 },
             },
         };
+        if resolved.proc.name == "pg_typeof" && types == [SqlType::Unknown] && matches!(args[0], HirScalar::Literal(..)) {
+            let regtype = SqlType::Reg(repr::types::RegKind::Type).not_null();
+            return Ok(HirScalar::Literal(Value::UInt4(pseudo::UNKNOWN), regtype));
+        }
         if resolved.proc.returns_set {
             return self.set_call(resolved, args, &positions, pos, env);
         }
@@ -636,7 +640,7 @@ impl Binder<'_> {
                     })
                     .collect();
                 if !fields.is_empty() {
-                    return SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: r.oid, name: None, fields }));
+                    return SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: r.oid, array_oid: 0, name: None, fields }));
                 }
             }
         }
@@ -650,6 +654,10 @@ impl Binder<'_> {
         let mut named = false;
         for a in &call.args {
             named |= a.name.is_some();
+            if a.name.is_some() && args.len() != call.args.iter().position(|b| b.name == a.name).unwrap_or(0) {
+                let name = a.name.as_deref().unwrap_or_default();
+                return Err(SqlError::new(state::SYNTAX_ERROR, format!("argument name \"{name}\" used more than once")).at(a.expr.pos));
+            }
             if named && a.name.is_none() {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "positional argument cannot follow named argument").at(a.expr.pos));
             }
@@ -658,7 +666,8 @@ impl Binder<'_> {
         let names = call.args.iter().map(|a| a.name.as_deref()).collect();
         let mut positions: Vec<Pos> = call.args.iter().map(|a| a.expr.pos).collect();
         let mut variadic = call.args.last().is_some_and(|a| a.variadic);
-        if variadic {
+        let takes = |n: &Ident| catalog::procs_by_name(&n.name).any(|p| p.variadic != 0);
+        if variadic && call.name.last().is_some_and(takes) {
             // VARIADIC ARRAY[a, b] is a, b.
             if let Some(HirScalar::Call { func, args: elems, .. }) = args.last() {
                 if func.name == "array_construct" && elems.first().is_none_or(|e| !matches!(e.typ().ty, SqlType::Array(_))) && !elems.is_empty() {

@@ -183,14 +183,15 @@ impl Binder<'_> {
             return Ok(());
         }
         let e = self.expr(f, env)?;
-        let e = self.text_if_unknown(e, f.pos)?;
+        // A literal stays of unknown type, so that a row takes its target's types.
+        let e = if matches!(e, HirScalar::Literal(..)) { e } else { self.text_if_unknown(e, f.pos)? };
         out.push((format!("f{}", out.len() + 1), e));
         Ok(())
     }
 
     pub fn row(&self, fields: Vec<(String, HirScalar)>) -> Result<HirScalar, SqlError> {
         let types = fields.iter().enumerate().map(|(i, (_, e))| (format!("f{}", i + 1), e.typ())).collect();
-        let ty = SqlType::Record(Arc::new(RecordType { oid: pseudo::RECORD, name: None, fields: types }));
+        let ty = SqlType::Record(Arc::new(RecordType { oid: pseudo::RECORD, array_oid: 0, name: None, fields: types }));
         self.internal("row_construct", fields.into_iter().map(|f| f.1).collect(), ty.not_null())
     }
 

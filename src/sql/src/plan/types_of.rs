@@ -120,6 +120,15 @@ impl Binder<'_> {
                     _ => bad("invalid type modifier".into()),
                 }
             }
+            SqlType::Bit | SqlType::VarBit => {
+                let name = if *ty == SqlType::Bit { "bit" } else { "varbit" };
+                match mods.as_slice() {
+                    [n] if *n < 1 => bad(format!("length for type {name} must be at least 1")),
+                    [n] if *n > 83_886_080 => bad(format!("length for type {name} cannot exceed 83886080")),
+                    [n] => Ok(i32::try_from(*n).unwrap_or(0)),
+                    _ => bad("invalid type modifier".into()),
+                }
+            }
             SqlType::Numeric => {
                 let (p, s) = match mods.as_slice() {
                     [p] => (*p, 0),
@@ -187,6 +196,7 @@ fn undefined_type(t: &TypeName) -> SqlError {
 pub fn display(ty: &ColType) -> String {
     let m = ty.typmod;
     match &ty.ty {
+        SqlType::Bit | SqlType::VarBit if m > 0 => format!("{}({m})", ty.ty.sql_name()),
         SqlType::Varchar | SqlType::Bpchar if m >= 4 => format!("{}({})", ty.ty.sql_name(), m - 4),
         SqlType::Numeric if m >= 4 => {
             let p = (m - 4) >> 16 & 0xffff;
