@@ -187,6 +187,30 @@ def test_keys_change_hands_within_one_transaction(riverdelta, pg, upstream):
     assert r.sql("SELECT count(*) FROM s_errors") == [(0,)]
 
 
+def test_two_relations_of_one_upstream_table(riverdelta, pg, upstream):
+    """Each follows it, whatever the change and whenever it was made."""
+    db, up = upstream
+    up("CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 1), (2, 2)", "CREATE TABLE f (v int)", "ALTER TABLE f REPLICA IDENTITY FULL", "CREATE PUBLICATION p FOR ALL TABLES")
+    r = riverdelta
+    connect_pg(r, pg, db)
+    r.sql("CREATE SOURCE s FROM POSTGRES CONNECTION c (PUBLICATION 'p') FOR TABLES (t AS a, t AS b, f AS f1, f AS f2)")
+    up("INSERT INTO t VALUES (3, 3)", "UPDATE t SET v = v + 1", "INSERT INTO f VALUES (1), (1), (2)", "DELETE FROM f WHERE v = 2")
+    for table, rows in (("a", [(1, 2), (2, 3), (3, 4)]), ("b", [(1, 2), (2, 3), (3, 4)]), ("f1", [(1,), (1,)]), ("f2", [(1,), (1,)])):
+        r.settled(f"SELECT * FROM {table}", rows)
+    r.restart(kill=True)
+    r.sql("CREATE TABLE b2 FROM SOURCE s (REFERENCE public.t)")
+    up("UPDATE t SET id = id + 10 WHERE v > 2", "TRUNCATE f", "DELETE FROM t WHERE id = 1")
+    for table in ("a", "b", "b2"):
+        r.settled(f"SELECT * FROM {table}", [(12, 3), (13, 4)])
+    r.settled("SELECT count(*) FROM f1", [(0,)])
+    with pytest.raises(psycopg.errors.WrongObjectType) as e:
+        r.sql("SELECT * FROM s")
+    assert "no rows of its own" in str(e.value)
+    with pytest.raises(psycopg.errors.SyntaxError) as e:
+        r.sql("CREATE TABLE x FROM SOURCE s")
+    assert "REFERENCE" in str(e.value)
+
+
 def test_schemas_and_tables_are_chosen(riverdelta, pg, upstream):
     db, up = upstream
     up("CREATE SCHEMA one", "CREATE SCHEMA two", *[f"CREATE TABLE {n} (id int PRIMARY KEY)" for n in ("one.a", "one.b", "two.a", "two.\"Odd name\"", "public.z")],

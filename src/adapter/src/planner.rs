@@ -347,6 +347,7 @@ impl SessionCatalog<'_> {
     fn relation(&self, item: &Arc<Item>) -> Result<Relation, SqlError> {
         let kind = match &item.kind {
             ItemKind::Table(_) if self.opaque != Some(item.id) => RelationKind::Table,
+            ItemKind::Source(s) if s.self_output.is_none() => RelationKind::Tables,
             ItemKind::SourceTable { .. } | ItemKind::Source(_) | ItemKind::Errors { .. } => RelationKind::Source,
             _ if self.opaque == Some(item.id) => RelationKind::MaterializedView,
             ItemKind::View { .. } => RelationKind::View(self.planner.view_hir(&self.catalog, item)?),

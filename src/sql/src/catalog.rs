@@ -78,6 +78,8 @@ pub enum RelationKind {
     Table,
     /// A source that is itself a relation, or a table that a source feeds: no INSERT.
     Source,
+    /// A source whose tables are relations, not the source itself.
+    Tables,
     MaterializedView,
     /// A plain view: what it stands for, with `desc`'s columns in order. The binder inlines it.
     View(Arc<Hir>),
@@ -92,7 +94,7 @@ impl RelationKind {
     pub fn word(&self) -> &'static str {
         match self {
             RelationKind::Table => "table",
-            RelationKind::Source => "source",
+            RelationKind::Source | RelationKind::Tables => "source",
             RelationKind::MaterializedView => "materialized view",
             RelationKind::View(_) => "view",
             RelationKind::Builtin => "system relation",

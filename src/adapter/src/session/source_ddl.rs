@@ -177,7 +177,10 @@ impl Session {
         }
         let source = self.table(p.source.id)?;
         let ItemKind::Source(s) = &source.kind else { return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a source", source.name))) };
-        let reference = p.reference.as_ref().map(|r| r.parts.clone()).unwrap_or_default();
+        let Some(reference) = p.reference.as_ref().map(|r| r.parts.clone()) else {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "CREATE TABLE ... FROM SOURCE does not say which of the source's tables")
+                .with_hint(format!("write FROM SOURCE {} (REFERENCE schema.table)", source.name)));
+        };
         let (reference, relation) = match &s.connector {
             SourceConnector::Postgres { .. } => {
                 let c = connector(&self.catalog(), s.connection, &s.connector)?;

@@ -397,7 +397,7 @@ impl Binder<'_> {
                     (RelationKind::Table, ObjectKind::Table)
                     | (RelationKind::View(_), ObjectKind::View)
                     | (RelationKind::MaterializedView, ObjectKind::MaterializedView)
-                    | (RelationKind::Source, ObjectKind::Source | ObjectKind::Table) => true,
+                    | (RelationKind::Source | RelationKind::Tables, ObjectKind::Source | ObjectKind::Table) => true,
                     (RelationKind::Other, ObjectKind::Index) => true,
                     (RelationKind::Builtin, _) => {
                         return Err(

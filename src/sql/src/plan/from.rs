@@ -185,6 +185,9 @@ impl Binder<'_> {
                 renumber_locals(&mut h, &mut || self.fresh_local());
                 Ok(h)
             }
+            RelationKind::Tables => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("source \"{}\" has no rows of its own", rel.name.name))
+                .with_hint("Read one of its tables; CREATE TABLE … FROM SOURCE makes more.")
+                .at(pos)),
             RelationKind::Other => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot open relation \"{}\"", rel.name.name))
                 .with_detail("This operation is not supported for indexes.")
                 .at(pos)),

@@ -40,7 +40,8 @@ struct Txn {
 
 pub struct Engine {
     pub tables: Vec<Table>,
-    relations: HashMap<u32, Option<usize>>,
+    /// Which of the tables follow an upstream relation; none, one, or several.
+    relations: HashMap<u32, Vec<usize>>,
     errors: GlobalId,
     on_error: OnError,
     bad: Rows,
@@ -111,9 +112,9 @@ impl Engine {
         match &message {
             Message::Relation(r) => {
                 let reference = format!("{}.{}", r.schema, r.table);
-                let table = self.tables.iter().position(|t| t.reference == reference);
-                self.relations.insert(r.oid, table);
-                if let Some(i) = table {
+                let tables: Vec<usize> = (0..self.tables.len()).filter(|i| self.tables[*i].reference == reference).collect();
+                self.relations.insert(r.oid, tables.clone());
+                for i in tables {
                     let ignored = self.tables[i].set_relation(r).map_err(Halt::Fail)?;
                     if !ignored.is_empty() {
                         tracing::info!(table = reference, columns = ?ignored, "upstream columns that the relation does not have are ignored");
@@ -135,18 +136,18 @@ impl Engine {
             return Ok(());
         }
         match &message {
-            Message::Insert { relation, new } => self.one(*relation, at, new, |t| t.insert(new))?,
-            Message::Update { relation, old, new } => self.one(*relation, at, new, |t| t.update(old, new))?,
+            Message::Insert { relation, new } => self.each(*relation, None, at, new, |t| t.insert(new))?,
+            Message::Update { relation, old, new } => self.each(*relation, Some(old), at, new, |t| t.update(old, new))?,
             Message::Delete { relation, old } => {
                 let shown = match old {
                     Old::Key(cells) | Old::Row(cells) => cells.as_slice(),
                     Old::Absent => &[],
                 };
-                self.one(*relation, at, shown, |t| t.delete(old))?;
+                self.each(*relation, Some(old), at, shown, |t| t.delete(old))?;
             }
             Message::Truncate { relations } => {
                 // All that must be loaded is, before the first one is emptied: this message comes again whole.
-                let tables: Vec<usize> = relations.iter().filter_map(|r| self.relations.get(r).copied().flatten()).collect();
+                let tables: Vec<usize> = relations.iter().filter_map(|r| self.relations.get(r)).flatten().copied().collect();
                 for i in tables {
                     self.one_table(i, at, &[], |t| t.truncate())?;
                 }
@@ -160,13 +161,27 @@ impl Engine {
         Ok(())
     }
 
-    fn one(&mut self, relation: u32, at: Lsn, shown: &[Cell<'_>], apply: impl FnOnce(&mut Table) -> Result<(), Refused>) -> Result<(), Halt> {
-        match self.relations.get(&relation) {
-            Some(Some(i)) => self.one_table(*i, at, shown, apply),
-            // A table of the publication that nobody reads.
-            Some(None) => Ok(()),
-            None => Err(Halt::Fail(format!("a change of relation {relation} came before its description"))),
+    /// Applies a change to each table that follows the relation; to none if one of them lacks its rows.
+    fn each(
+        &mut self,
+        relation: u32,
+        old: Option<&Old<'_>>,
+        at: Lsn,
+        shown: &[Cell<'_>],
+        apply: impl Fn(&mut Table) -> Result<(), Refused>,
+    ) -> Result<(), Halt> {
+        let Some(tables) = self.relations.get(&relation) else {
+            return Err(Halt::Fail(format!("a change of relation {relation} came before its description")));
+        };
+        // A table of the publication that nobody reads has none.
+        let tables = tables.clone();
+        if let Some(i) = tables.iter().find(|i| old.is_some_and(|old| self.tables[**i].active && self.tables[**i].lacks_rows(old))) {
+            return Err(Halt::NeedsState(*i));
         }
+        for i in tables {
+            self.one_table(i, at, shown, &apply)?;
+        }
+        Ok(())
     }
 
     fn one_table(&mut self, i: usize, at: Lsn, shown: &[Cell<'_>], apply: impl FnOnce(&mut Table) -> Result<(), Refused>) -> Result<(), Halt> {

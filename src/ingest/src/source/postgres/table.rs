@@ -210,6 +210,12 @@ impl Table {
         self.mapping.as_ref().ok_or_else(|| Refused::Fatal(format!("a change of table \"{}\" came before its description", self.reference)))
     }
 
+    /// Whether a change with this old row or key cannot be applied before [`Table::load`].
+    pub fn lacks_rows(&self, old: &Old<'_>) -> bool {
+        let says_all = |m: &Mapping| m.key.is_empty() || (m.is_full && matches!(old, Old::Row(_)));
+        self.map.is_none() && !self.mapping.as_ref().is_some_and(says_all)
+    }
+
     pub fn insert(&mut self, new: &[Cell<'_>]) -> Result<(), Refused> {
         let mapping = self.mapping()?;
         let values = self.values(mapping, new, None)?;
