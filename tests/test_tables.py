@@ -324,3 +324,27 @@ def test_errors_say_what_they_are_about(db):
             db.execute(f"INSERT INTO {t} VALUES ({row})")
         d = e.value.diag
         assert (d.schema_name, d.table_name, d.column_name, d.constraint_name) == ("public", t, column, constraint)
+
+
+def test_copy_of_many_rows(rd, db, long):
+    """A large COPY is held as columns until it ends: whole, with defaults, or not at all."""
+    from test_wire import resident_mb
+
+    rows = 3_000_000 if long else 60_000
+    db.execute("CREATE TABLE many_rows (id int8 PRIMARY KEY, d int DEFAULT 7, s text NOT NULL CHECK (s <> 'bad'))")
+
+    def copy(last: str):
+        with db.cursor() as cur, cur.copy("COPY many_rows (s, id) FROM STDIN") as c:
+            for at in range(0, rows, 1000):
+                c.write("".join(f"text {n}\t{n}\n" for n in range(at, at + 1000)))
+            c.write(last)
+
+    for last, error in (("bad\t-1\n", psycopg.errors.CheckViolation), ("\\N\t-1\n", psycopg.errors.NotNullViolation), ("twice\t5\n", psycopg.errors.UniqueViolation)):
+        with pytest.raises(error):
+            copy(last)
+    assert db.execute("SELECT count(*) FROM many_rows").fetchone() == (0,)
+    before = resident_mb(rd)
+    copy("")
+    assert db.execute("SELECT count(*), sum(id), sum(d), max(s) FROM many_rows").fetchone() == (rows, rows * (rows - 1) // 2, 7 * rows, max(f"text {n}" for n in (rows - 1, 99_999, 9_999) if n < rows))
+    # Beside the rows there is the set of their keys.
+    assert resident_mb(rd) - before < 300 + rows * 500 // 1_000_000

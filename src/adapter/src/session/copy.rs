@@ -1,12 +1,12 @@
 //! COPY in and out: text, CSV and binary as Postgres writes them.
 
 use super::query::Row;
-use super::write::{default_value, Changes};
+use super::write::default_value;
 use super::{Response, Session};
 use crate::client::{ByteStream, RowStream};
 use repr::error::state;
 use repr::text::{from_text, to_text};
-use repr::{binary, ColType, GlobalId, SqlError, TextStyle, Value};
+use repr::{binary, Batch, ColType, Deltas, GlobalId, SqlError, TextStyle, Value};
 use sql::plan::{CopyFormat, CopyFromPlan, CopySource, CopyToPlan};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -37,17 +37,24 @@ impl Session {
         }
         let style = self.statement_ctx().1.text_style();
         let (columns, binary) = (p.columns.len(), p.format == CopyFormat::Binary);
-        let sink = CopySink { plan: p, style, buffer: Vec::new(), rows: Vec::new(), line: 0, begun: false, ended: false };
+        let sink = CopySink { plan: p, style, buffer: Vec::new(), rows: Vec::new(), parts: Vec::new(), line: 0, begun: false, ended: false };
         Ok(Response::CopyIn { columns, binary, sink })
     }
 }
+
+/// Rows that wait as values.
+const PART_ROWS: usize = 4096;
+/// One batch holds at most 2 GB of a text column.
+const COPY_BYTES_MAX: usize = 2_000 << 20;
 
 /// Takes COPY ... FROM STDIN: decodes whole records as they come, writes them at the end.
 pub struct CopySink {
     plan: CopyFromPlan,
     style: TextStyle,
     buffer: Vec<u8>,
+    /// The given columns of rows: the newest as values, the others as columns, which take a fraction of the memory.
     rows: Vec<Row>,
+    parts: Vec<Batch>,
     line: usize,
     /// The header (binary signature, CSV header line) is read.
     begun: bool,
@@ -68,22 +75,34 @@ impl CopySink {
         let table: GlobalId = self.plan.table;
         let item = session.table(table)?;
         let (_, ctx) = session.statement_ctx();
-        let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
-        for given in std::mem::take(&mut self.rows) {
-            let mut row: Row = Vec::with_capacity(item.desc.arity());
-            for c in 0..item.desc.arity() {
-                row.push(match self.plan.columns.iter().position(|x| *x == c) {
-                    Some(i) => given[i].clone(),
-                    None => default_value(self.plan.defaults.get(c).and_then(Option::as_ref), &ctx)?,
-                });
-            }
-            rows.push(row);
-        }
+        self.settle();
+        let given_types = self.given_types();
         let result = async {
-            session.check_rows(&item, &rows, &self.plan.checks, &ctx)?;
-            let count = rows.len();
-            let changes: Changes = rows.into_iter().map(|r| (r, 1)).collect();
-            session.write(&item, changes).await?;
+            let (mut deltas, mut count, mut bytes) = (Vec::new(), 0, 0);
+            for part in std::mem::take(&mut self.parts) {
+                let mut rows: Vec<Row> = Vec::with_capacity(part.len);
+                for i in 0..part.len {
+                    let mut given = part.row(&given_types, i);
+                    let mut row: Row = Vec::with_capacity(item.desc.arity());
+                    for c in 0..item.desc.arity() {
+                        row.push(match self.plan.columns.iter().position(|x| *x == c) {
+                            Some(i) => std::mem::replace(&mut given[i], Value::Null),
+                            None => default_value(self.plan.defaults.get(c).and_then(Option::as_ref), &ctx)?,
+                        });
+                    }
+                    rows.push(row);
+                }
+                session.check_rows(&item, &rows, &self.plan.checks, &ctx)?;
+                let whole = Batch::from_rows(&item.desc.types, rows.iter().map(Vec::as_slice));
+                bytes += whole.bytes();
+                if bytes > COPY_BYTES_MAX {
+                    let e = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("COPY brings more than {} MB", COPY_BYTES_MAX >> 20));
+                    return Err(e.with_hint("copy in several statements"));
+                }
+                count += part.len;
+                deltas.push(Deltas::inserts(whole));
+            }
+            session.write_deltas(&item, Deltas::concat(deltas)).await?;
             Ok(format!("COPY {count}"))
         }
         .await;
@@ -91,6 +110,24 @@ impl CopySink {
             session.fail();
         }
         result
+    }
+
+    fn given_types(&self) -> Vec<ColType> {
+        self.plan.columns.iter().map(|c| self.plan.desc.types[*c].clone()).collect()
+    }
+
+    fn keep(&mut self, row: Row) {
+        self.rows.push(row);
+        if self.rows.len() >= PART_ROWS {
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        if !self.rows.is_empty() {
+            self.parts.push(Batch::from_rows(&self.given_types(), self.rows.iter().map(Vec::as_slice)));
+            self.rows.clear();
+        }
     }
 
     /// CopyFail, or the client vanished.
@@ -148,7 +185,7 @@ impl CopySink {
             return Err(self.bad("extra data after last expected column".into()));
         }
         let row = fields.iter().enumerate().map(|(i, f)| self.value(i, f.as_deref())).collect::<Result<Row, _>>()?;
-        self.rows.push(row);
+        self.keep(row);
         Ok(())
     }
 
@@ -177,7 +214,7 @@ impl CopySink {
             }
             let text = std::str::from_utf8(line).map_err(|_| self.context(invalid_utf8()))?;
             if self.plan.columns.is_empty() && text.is_empty() {
-                self.rows.push(vec![]);
+                self.keep(vec![]);
                 continue;
             }
             let fields = split_text(text, delimiter).into_iter().map(|f| if f == null { None } else { Some(unescape(f)) }).collect();
@@ -248,7 +285,7 @@ impl CopySink {
                     return Ok(());
                 }
                 Tuple::Row(row, used) => {
-                    self.rows.push(row);
+                    self.keep(row);
                     at += used;
                 }
                 Tuple::Partial => break,

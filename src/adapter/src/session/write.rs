@@ -91,7 +91,11 @@ impl Session {
 
     /// Buffers changes after a look at the table's keys.
     pub(super) async fn write(&mut self, item: &Item, changes: Changes) -> Result<(), SqlError> {
-        let deltas = to_deltas(&item.desc.types, &changes);
+        self.write_deltas(item, to_deltas(&item.desc.types, &changes)).await
+    }
+
+    /// As [`Session::write`], of changes that are columns already.
+    pub(super) async fn write_deltas(&mut self, item: &Item, deltas: Deltas) -> Result<(), SqlError> {
         let watched = matches!(&item.kind, crate::catalog::ItemKind::Table(t) if t.primary_key.is_some() || !t.unique.is_empty());
         if watched && !deltas.is_empty() {
             let mut all: Vec<Deltas> = self.txn.writes().iter().filter(|w| w.0 == item.id).map(|w| w.1.clone()).collect();
