@@ -37,7 +37,7 @@ AT_END = {
 
 def fill(db, rows):
     db.execute("CREATE TABLE t (id int8, g int8, o int8, v int8)")
-    db.execute(f"INSERT INTO t SELECT i, 1, (i * 7919) % {rows * 4}, i % 1000 FROM generate_series(1, {rows}) i")
+    db.execute(f"INSERT INTO t SELECT i, 1, (i::int8 * 7919) % {rows * 4}, i % 1000 FROM generate_series(1, {rows}) i")
 
 
 def change(db, query, rows, n, at_end, rng):

@@ -11,7 +11,6 @@ use differential_dataflow::operators::reduce::ReduceTactic;
 use differential_dataflow::trace::chunk::{settle_all, ChunkBatch};
 use differential_dataflow::trace::{Description, Span};
 use repr::Diff;
-use std::collections::BTreeMap;
 use timely::order::TotalOrder;
 use timely::progress::frontier::Antichain;
 
@@ -38,8 +37,8 @@ impl<'a, T: Time> Changed<'a, T> {
     }
 }
 
-/// Output changes of one group: val and time with a sum.
-pub type GroupChanges<T> = BTreeMap<(Vec<u8>, T), Diff>;
+/// Output changes of one group: val and time with a difference, in any order. Equal ones add up.
+pub type GroupChanges<T> = Vec<((Vec<u8>, T), Diff)>;
 
 /// Works out the changes of a group's output.
 pub trait DiffLogic<T: Time>: 'static {
@@ -86,12 +85,16 @@ impl<T: Time + TotalOrder, L: DiffLogic<T>> ReduceTactic<T, RowB<T, Diff>, RowB<
             group.source.extend(found(&mut at_source, &source).into_iter().map(|i| (&source[i], at_source[i])));
             group.output.extend(found(&mut at_output, &output).into_iter().map(|i| (&output[i], at_output[i])));
             self.0.run(&group, &mut changes);
-            for ((val, t), d) in std::mem::take(&mut changes) {
+            // Logic that reads in order writes nearly in order, which this sort makes use of.
+            changes.sort();
+            for same in changes.chunk_by(|a, b| a.0 == b.0) {
+                let ((val, t), d) = (&same[0].0, same.iter().map(|c| c.1).sum());
                 if d != 0 {
-                    body.push(lane, key, &val, t, d);
+                    body.push(lane, key, val, t.clone(), d);
                     flush(&mut body, TARGET);
                 }
             }
+            changes.clear();
         }
         flush(&mut body, 1);
         let chunks = settle_all(chunks);

@@ -61,12 +61,8 @@ impl<T: Time + TotalOrder, L: OrderedLogic> DiffLogic<T> for Ordered<L> {
             self.0.run(group.key, &mut { live }, &mut made);
             let mut next: Vec<(Vec<u8>, Diff)> = made.rows().map(|(v, d)| (v.to_vec(), d)).collect();
             consolidate(&mut next);
-            for (v, d) in std::mem::replace(&mut current, next.clone()) {
-                *changes.entry((v, t.clone())).or_default() -= d;
-            }
-            for (v, d) in next {
-                *changes.entry((v, t.clone())).or_default() += d;
-            }
+            changes.extend(next.iter().map(|(v, d)| ((v.clone(), t.clone()), *d)));
+            changes.extend(std::mem::replace(&mut current, next).into_iter().map(|(v, d)| ((v, t.clone()), -d)));
         }
     }
 }

@@ -99,11 +99,10 @@ impl Windows {
             }
             last = Some(sort);
             let row = self.layout.decode_row(key, row);
-            for _ in 0..n {
-                rows.values.push(row.clone());
-                rows.peers.push(peer);
-                rows.entries.push(entry);
-            }
+            let copies = n as usize;
+            rows.values.extend(std::iter::repeat_n(row, copies));
+            rows.peers.extend(std::iter::repeat_n(peer, copies));
+            rows.entries.extend(std::iter::repeat_n(entry, copies));
         }
         rows
     }
@@ -156,7 +155,8 @@ impl<T: Time + TotalOrder> DiffLogic<T> for Windows {
         let mut work = Work { windows: self, key: group.key, runs: &runs, output: Runs::new(&[], &group.output), made: BTreeMap::new() };
         let mut failed = work.fails();
         let updates = group.updates();
-        for at in updates.chunk_by(|a, b| a.0 == b.0) {
+        let mut times = updates.chunk_by(|a, b| a.0 == b.0).peekable();
+        while let Some(at) = times.next() {
             let t = &at[0].0;
             let mut fresh: Vec<&[u8]> = at.iter().map(|u| u.1).collect();
             fresh.dedup();
@@ -173,12 +173,12 @@ impl<T: Time + TotalOrder> DiffLogic<T> for Windows {
                     all
                 }
             };
-            for (val, d) in made {
-                if d != 0 {
-                    *changes.entry((val.clone(), t.clone())).or_default() += d;
-                    *work.made.entry(val).or_default() += d;
+            if times.peek().is_some() {
+                for (val, d) in &made {
+                    *work.made.entry(val.clone()).or_default() += d;
                 }
             }
+            changes.extend(made.into_iter().map(|(val, d)| ((val, t.clone()), d)));
         }
     }
 }
@@ -292,7 +292,7 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
     }
 
     /// Changes at `t` by evaluating the partition.
-    fn whole(&self, t: &T) -> BTreeMap<Vec<u8>, Diff> {
+    fn whole(&self, t: &T) -> Vec<(Vec<u8>, Diff)> {
         let (mut vals, mut place) = (vec![], self.runs.start());
         while let Some(e) = self.runs.next(&mut place, t) {
             if e.at != 0 {
@@ -301,16 +301,13 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
         }
         let mut out = Outputs::default();
         self.windows.whole(self.key, &vals, &mut out);
-        let mut made: BTreeMap<Vec<u8>, Diff> = self.outputs(&[]).into_iter().map(|(v, d)| (v, -d)).collect();
-        for (v, d) in out.rows() {
-            *made.entry(v.to_vec()).or_default() += d;
-        }
-        made
+        let before = self.outputs(&[]).into_iter().map(|(v, d)| (v, -d));
+        out.rows().map(|(v, d)| (v.to_vec(), d)).chain(before).collect()
     }
 
     /// Changes at `t` by evaluating slices around the changed vals; `None` if that does not serve.
-    fn slices(&self, t: &T, fresh: &[&'a [u8]]) -> Option<BTreeMap<Vec<u8>, Diff>> {
-        let mut made = BTreeMap::new();
+    fn slices(&self, t: &T, fresh: &[&'a [u8]]) -> Option<Vec<(Vec<u8>, Diff)>> {
+        let mut made = vec![];
         // Vals below were dealt with.
         let mut done: Option<&[u8]> = None;
         for val in fresh {
@@ -334,7 +331,7 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
         first: &'a [u8],
         last: &'a [u8],
         done: Option<&[u8]>,
-        made: &mut BTreeMap<Vec<u8>, Diff>,
+        made: &mut Vec<(Vec<u8>, Diff)>,
     ) -> Result<Option<Option<&'a [u8]>>, SqlError> {
         let w = self.windows;
         let peers = w.sees_peers();
@@ -430,7 +427,7 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
                     }
                     let mut b = vec![];
                     w.write(val, values, &mut b);
-                    *made.entry(b).or_default() += sign;
+                    made.push((b, sign));
                 }
             }
             return Ok(Some(Some(s.entries[to - 1].val)));
