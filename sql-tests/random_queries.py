@@ -20,8 +20,10 @@ starts a Riverdelta of its own (the binary of RIVERDELTA_BIN).
 import argparse
 import collections
 import decimal
+import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -40,8 +42,10 @@ TABLES = {
     "u": [("k", "int"), ("b", "int"), ("f", "flt"), ("s", "txt")],
     "w": [("id", "int"), ("k", "int"), ("d", "date"), ("p", "bool"), ("n", "num")],
     "e": [("x", "int"), ("y", "int")],
+    "z": [("k", "int"), ("c", "chr"), ("i", "ivl"), ("j", "jsb"), ("m", "stamp")],
 }
-SQL_TYPE = {"int": "int", "big": "int8", "num": "numeric", "flt": "float8", "txt": "text", "bool": "bool", "date": "date"}
+SQL_TYPE = {"int": "int", "big": "int8", "num": "numeric", "flt": "float8", "txt": "text", "bool": "bool", "date": "date",
+            "chr": "char(3)", "ivl": "interval", "jsb": "jsonb", "stamp": "timestamptz"}
 VALUES = {
     "int": ["NULL", "0", "1", "2", "3", "4", "-1", "1", "2"],
     "num": ["NULL", "1", "1.0", "1.00", "2.5", "0", "2.50", "-3", "10", "7.125", "'NaN'", "'Infinity'"],
@@ -49,6 +53,10 @@ VALUES = {
     "txt": ["NULL", "''", "'a'", "'b'", "'A'", "'ab'", "'ba '", "'é'"],
     "date": ["NULL", "'2024-02-28'", "'2024-02-29'", "'2024-03-01'", "'2023-12-31'"],
     "bool": ["NULL", "true", "false"],
+    "chr": ["NULL", "'a'", "'a  '", "'b'", "'ab'", "''"],
+    "ivl": ["NULL", "'1 day'", "'24:00'", "'1 month'", "'30 days'", "'-1 hour'", "'0'"],
+    "jsb": ["NULL", "'1'", "'1.0'", "'null'", "'[1, 2.00]'", "'{\"a\": 1.50, \"b\": null}'", "'\"x\"'", "'[1.0, 2]'"],
+    "stamp": ["NULL", "'2024-03-31 01:30:00+00'", "'2024-03-31 02:30:00+01'", "'-infinity'", "'1999-12-31 23:59:59.999999+00'"],
 }
 
 
@@ -192,6 +200,25 @@ class Gen:
             return f"({self.expr('date', refs, depth)} + {self.d.pick(['1', '-1', '30'])})"
         return self.general("date", refs, depth)
 
+    def chr_expr(self, refs, depth):
+        return self.general("chr", refs, depth)
+
+    def ivl_expr(self, refs, depth):
+        return self.general("ivl", refs, depth)
+
+    def jsb_expr(self, refs, depth):
+        kind = self.d.below(3)
+        if kind == 0:
+            return f"jsonb_build_object('k', {self.expr('int', refs, depth)})"
+        if kind == 1:
+            return f"({self.expr('jsb', refs, depth)} -> 'a')"
+        return f"CASE WHEN {self.expr('bool', refs, depth)} THEN {self.expr('jsb', refs, depth)} ELSE {self.expr('jsb', refs, depth)} END"
+
+    def stamp_expr(self, refs, depth):
+        if self.d.chance(30):
+            return f"({self.expr('stamp', refs, depth)} + interval '1 day')"
+        return self.general("stamp", refs, depth)
+
     def bool_expr(self, refs, depth):
         kind = self.d.below(17)
         if kind <= 2:
@@ -291,8 +318,11 @@ class Gen:
             return f"string_agg({distinct()}{x}, ',' ORDER BY {x}{self.d.pick(['', ' DESC NULLS LAST'])}){filt}"
         if typ == "bool":
             return f"{self.d.pick(['bool_and', 'bool_or'])}({arg('bool')}){filt}"
-        if typ == "date":
-            return f"{self.d.pick(['min', 'max'])}({arg('date')}){filt}"
+        if typ in ("date", "chr", "ivl", "stamp"):
+            return f"{self.d.pick(['min', 'max'])}({arg(typ)}){filt}"
+        if typ == "jsb":
+            x = arg("jsb")
+            return f"jsonb_agg({x} ORDER BY {x}){filt}"
         return None
 
     # FROM.
@@ -380,7 +410,7 @@ class Gen:
     # Queries. `types`: of the columns wanted, or None for any.
 
     def query(self, depth, outer, types) -> tuple[str, list[str]]:
-        types = types or [self.d.pick(["int", "int", "txt", "num", "big", "flt", "bool", "date"]) for _ in range(1 + self.d.below(3))]
+        types = types or [self.d.pick(["int", "int", "txt", "num", "big", "flt", "bool", "date", "chr", "ivl", "jsb", "stamp"]) for _ in range(1 + self.d.below(3))]
         if depth > 0 and not self.small() and self.d.chance(12):
             return self.set_operation(depth, outer, types)
         sql = self.select(depth, outer, types)
@@ -505,7 +535,10 @@ class Gen:
             return f"{fn} OVER ({partition}ORDER BY {total}{frame if 'RANGE' not in frame or 'UNBOUNDED' in frame else ''})", typ
         agg = {"int": f"{self.d.pick(['max', 'min'])}({arg})", "big": f"{self.d.pick(['count', 'sum'])}({self.expr('int', refs, 1)})",
                "num": f"{self.d.pick(['sum', 'avg', 'min', 'max'])}({arg})", "flt": f"{self.d.pick(['sum', 'max'])}({arg})",
-               "txt": f"{self.d.pick(['min', 'max'])}({arg})", "bool": f"bool_or({arg})", "date": f"max({arg})"}[typ]
+               "txt": f"{self.d.pick(['min', 'max'])}({arg})", "bool": f"bool_or({arg})", "date": f"max({arg})", "chr": f"min({arg})", "ivl": f"sum({arg})",
+               "stamp": f"max({arg})", "jsb": f"first_value({arg})"}[typ]
+        if typ == "jsb":
+            return f"{agg} OVER ({partition}ORDER BY {total})", typ
         filt = f" FILTER (WHERE {self.expr('bool', refs, 1)})" if self.d.chance(15) else ""
         return f"{agg}{filt} OVER ({partition}{order}{frame})", typ
 
@@ -622,6 +655,17 @@ class Changes:
 # Judging.
 
 
+def span(text: str) -> int:
+    """An interval's microseconds, with months of 30 days of 24 hours, as PostgreSQL compares them."""
+    total = 0
+    for number, unit in re.findall(r"(-?\d+) (year|mon|day)", text):
+        total += int(number) * {"year": 360, "mon": 30, "day": 1}[unit] * 86_400_000_000
+    if m := re.search(r"(-?)(\d+):(\d+):(\d+)(?:\.(\d+))?", text):
+        micros = (int(m[2]) * 3600 + int(m[3]) * 60 + int(m[4])) * 1_000_000 + int((m[5] or "").ljust(6, "0"))
+        total += -micros if m[1] else micros
+    return total
+
+
 def plain(rows: list[tuple], oids: list[int]) -> collections.Counter:
     """Rows as values: numbers without their scale, floating-point numbers to eleven digits."""
 
@@ -630,6 +674,10 @@ def plain(rows: list[tuple], oids: list[int]) -> collections.Counter:
             return None
         if oid == 1700 and v[-1].isdigit():
             return str(+decimal.Decimal(v).normalize()) if decimal.Decimal(v) else "0"
+        if oid == 1186:
+            return f"{span(v)}"
+        if oid == 3802:
+            return json.dumps(json.loads(v, parse_int=decimal.Decimal, parse_float=decimal.Decimal), sort_keys=True, default=lambda d: float(d))
         if oid in (700, 701):
             return f"{float(v) + 0.0:.11g}".replace("-0", "0") if float(v) == 0 else f"{float(v):.11g}"
         return v
@@ -673,6 +721,7 @@ class Judge:
     def path(self):
         self.pg.run("SET statement_timeout = '3s'")
         self.rd.run("SET statement_timeout = '60s'")
+        self.both("SET TimeZone = 'UTC'")
         self.both(f"SET search_path = {self.schema}")
 
     def end(self):

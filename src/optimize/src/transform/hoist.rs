@@ -4,7 +4,7 @@
 //!   LetRec outer = f(LetRec inner = ... in b)  in c     =>     Let i = (LetRec inner = ... in b)  in  LetRec outer = f(i) in c
 //! ```
 //!
-//! The engine has no recursion inside a recursion; what reads the outer one's bindings stays where it is.
+//! The engine has no recursion inside a recursion; a rule that reads the outer one's bindings stays where it is.
 
 use super::take;
 use plan::{Id, LocalId, Mir};
@@ -56,9 +56,34 @@ fn pull(mir: &mut Mir, inside: &mut BTreeSet<LocalId>, next: &mut u64, out: &mut
         out.push((id, std::mem::replace(mir, get)));
         return;
     }
+    // One whose rule is closed, though what is asked of it is not: its binding alone.
+    if let Mir::LetRec { bindings, limit, return_at_limit, body } = mir {
+        if let [b] = &bindings[..] {
+            if !free(&b.value, &mut BTreeSet::from([b.id])).iter().any(|l| inside.contains(l)) {
+                let id = LocalId(*next);
+                *next += 1;
+                let own = Mir::Get { id: Id::Local(b.id), types: b.types.clone(), keys: vec![] };
+                rename(body, b.id, id);
+                let (limit, return_at_limit, rest) = (*limit, *return_at_limit, take(body));
+                out.push((id, Mir::LetRec { bindings: std::mem::take(bindings), limit, return_at_limit, body: Box::new(own) }));
+                *mir = rest;
+                return pull(mir, inside, next, out);
+            }
+        }
+    }
     for c in mir.children_mut() {
         pull(c, inside, next, out);
     }
+}
+
+/// Reads of one binding become reads of another.
+fn rename(mir: &mut Mir, from: LocalId, to: LocalId) {
+    if let Mir::Get { id: Id::Local(l), .. } = mir {
+        if *l == from {
+            *l = to;
+        }
+    }
+    mir.children_mut().into_iter().for_each(|c| rename(c, from, to));
 }
 
 fn is_closed(mir: &Mir, inside: &BTreeSet<LocalId>) -> bool {

@@ -92,7 +92,7 @@ impl Refs<'_> {
 }
 
 /// The relations directly below.
-pub(super) fn children(h: &Hir) -> Vec<&Hir> {
+pub(crate) fn children(h: &Hir) -> Vec<&Hir> {
     match h {
         Hir::Constant { .. } | Hir::Get { .. } | Hir::GetLocal { .. } | Hir::CallTable { .. } => vec![],
         Hir::Let { value, body, .. } => vec![value, body],

@@ -36,8 +36,8 @@ mod scalar;
 mod set_ops;
 
 use crate::hir::Hir;
-pub(crate) use env::constant;
 use env::Env;
+pub(crate) use env::{children, constant};
 use plan::{Equivalence, Id, LocalId, Mir};
 use repr::{ColType, SqlError};
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ fn cross(a: Mir, b: Mir) -> Mir {
 }
 
 /// A function that lowering itself needs.
-fn function(oid: u32) -> Result<&'static expr::FuncDef, SqlError> {
+pub(crate) fn function(oid: u32) -> Result<&'static expr::FuncDef, SqlError> {
     expr::func::by_oid(oid).ok_or_else(|| SqlError::internal(format!("function {oid} is missing")))
 }
 

@@ -36,19 +36,7 @@ impl Binder<'_> {
             let (limit, offset) = (b.limit.take(), b.offset.take());
             b.hir = Hir::TopK { input: Box::new(b.hir), group_key: Vec::new(), order_by: b.order.clone(), limit, offset, with_ties: b.with_ties };
         }
-        for item in items.into_iter().rev() {
-            b.hir = match item {
-                Item::Plain { id, value, used } if used.get() => Hir::Let { id, value: Box::new(value), body: Box::new(b.hir) },
-                Item::Plain { .. } => b.hir,
-                Item::Recursive { bindings, limit, return_at_limit, used } => {
-                    if used.iter().any(|u| u.get()) {
-                        Hir::LetRec { bindings, limit, return_at_limit, body: Box::new(b.hir) }
-                    } else {
-                        b.hir
-                    }
-                }
-            };
-        }
+        b.hir = around(items, b.hir);
         Ok(b)
     }
 
@@ -66,9 +54,9 @@ impl Binder<'_> {
             };
             let recursive = w.recursive && mentions(q, &c.name.name);
             if recursive {
-                let (entry, item) = self.recursive_cte(c, q, &env)?;
+                let (entry, made) = self.recursive_cte(c, q, &env)?;
                 env = env.with_cte(entry);
-                items.push(item);
+                items.extend(made);
                 continue;
             }
             let b = self.query(q, &env, true)?;
@@ -106,7 +94,7 @@ impl Binder<'_> {
         Ok(done)
     }
 
-    fn recursive_cte(&self, c: &Cte, q: &Query, env: &Env) -> Result<(CteEntry, Item), SqlError> {
+    fn recursive_cte(&self, c: &Cte, q: &Query, env: &Env) -> Result<(CteEntry, Vec<Item>), SqlError> {
         let name = &c.name.name;
         let bad = |m: String, pos: Pos| Err(SqlError::new(state::INVALID_RECURSION, m).at(pos));
         let QueryBody::SetOp { op: SetOp::Union, all, left, right } = &q.body else {
@@ -122,10 +110,20 @@ impl Binder<'_> {
         }
         self.check_recursive_term(name, right, c.name.pos)?;
         // A WITH on the union itself is in sight of both terms.
-        if let Some(w) = &q.with {
-            return Err(SqlError::unsupported("WITH inside a recursive query", "put its items into the outer WITH RECURSIVE")
-                .at(w.ctes.first().map_or(q.pos, |c| c.name.pos)));
-        }
+        let (inner, env) = match &q.with {
+            Some(w) if w.mutual.is_some() => {
+                return Err(SqlError::unsupported("WITH MUTUALLY RECURSIVE inside WITH RECURSIVE", "put its items into an outer WITH").at(q.pos));
+            }
+            Some(w) => {
+                let reads = |c: &Cte| matches!(&c.query, CteBody::Query(q) if mentions(q, name));
+                if w.ctes.iter().any(reads) {
+                    return bad(format!("recursive reference to query \"{name}\" must not appear within a subquery"), c.name.pos);
+                }
+                self.ctes(w, env)?
+            }
+            None => (Vec::new(), env.clone()),
+        };
+        let env = &env;
         let base = self.query(left, env, true)?;
         let names = rename(c, base.names.clone())?;
         let base = base.into_relation();
@@ -155,14 +153,24 @@ impl Binder<'_> {
             }
         }
         let rec = self.coerce_columns(rec, &types, "UNION", right.pos)?;
-        let mut value = Hir::Union { inputs: vec![base, rec] };
-        if !*all {
-            value = Hir::Distinct { input: Box::new(value) };
-        }
         used.set(false);
-        let bindings = vec![HirRec { id, types: types.clone(), value }];
-        let item = Item::Recursive { bindings, limit: None, return_at_limit: false, used: vec![used] };
-        Ok((entry, item))
+        let recursion = |id, types, value| Item::Recursive {
+            bindings: vec![HirRec { id, types, value: around(inner, value) }],
+            limit: None,
+            return_at_limit: false,
+            used: vec![used.clone()],
+        };
+        if super::rounds::goes_row_by_row(&rec, id) {
+            let mut value = Hir::Union { inputs: vec![base, rec] };
+            if !*all {
+                value = Hir::Distinct { input: Box::new(value) };
+            }
+            return Ok((entry, vec![recursion(id, types, value)]));
+        }
+        let numbered = self.fresh_local();
+        let n = super::rounds::number(base, rec, id, numbered, &types, *all)?;
+        let rows = Item::Plain { id, value: n.rows, used: used.clone() };
+        Ok((entry, vec![recursion(numbered, n.types, n.value), rows]))
     }
 
     /// Postgres's limits on the recursive term: one reference, not under an aggregate, the NULL side of an outer join, a subquery
@@ -260,6 +268,24 @@ impl Binder<'_> {
         used.iter().for_each(|u| u.set(false));
         Ok((vec![Item::Recursive { bindings, limit: m.limit, return_at_limit: m.return_at_limit, used }], env))
     }
+}
+
+/// The relation in the sight of WITH items; those that nothing reads are left out.
+fn around(items: Vec<Item>, mut hir: Hir) -> Hir {
+    for item in items.into_iter().rev() {
+        hir = match item {
+            Item::Plain { id, value, used } if used.get() => Hir::Let { id, value: Box::new(value), body: Box::new(hir) },
+            Item::Plain { .. } => hir,
+            Item::Recursive { bindings, limit, return_at_limit, used } => {
+                if used.iter().any(|u| u.get()) {
+                    Hir::LetRec { bindings, limit, return_at_limit, body: Box::new(hir) }
+                } else {
+                    hir
+                }
+            }
+        };
+    }
+    hir
 }
 
 /// Counts the references to `name`; the construct that forbids one, if it stands there. `nulled`: on the NULL side of an outer join.

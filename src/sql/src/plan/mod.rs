@@ -32,6 +32,8 @@ mod group;
 mod order;
 /// Queries.
 mod query;
+/// Recursive terms that look at several rows at once.
+mod rounds;
 /// Scalar expressions.
 mod scalar;
 /// Names in scope.

@@ -6,20 +6,31 @@
 use super::query::Bound;
 use super::scalar::op_at;
 use super::scope::Env;
-use super::walk::shift;
+use super::walk::{renumber_locals, shift};
 use super::Binder;
 use crate::ast::*;
 use crate::hir::{ColumnRef, Hir, HirScalar, Quantifier};
+use ::plan::LocalId;
 use expr::catalog::{pseudo, CastContext};
 use repr::error::state;
 use repr::types::RecordType;
 use repr::{ColType, SqlError, SqlType};
 use std::sync::Arc;
 
+/// Beyond all ids that are given out one by one.
+const OWN_LOCALS: u64 = 1 << 32;
+
 impl Binder<'_> {
-    /// A query inside an expression on `env`'s innermost row.
+    /// A query inside an expression on `env`'s innermost row. Its own bindings are numbered from one start, so that equal queries are
+    /// equal expressions, as GROUP BY asks.
     fn sub(&self, q: &Query, env: &Env) -> Result<Bound, SqlError> {
-        self.query(q, env, true)
+        let mut b = self.query(q, env, true)?;
+        let mut next = OWN_LOCALS;
+        renumber_locals(&mut b.hir, &mut || {
+            next += 1;
+            LocalId(next)
+        });
+        Ok(b)
     }
 
     pub fn exists(&self, q: &Query, env: &Env) -> Result<HirScalar, SqlError> {
