@@ -55,9 +55,6 @@ pub fn text_out(v: &Value, ty: &SqlType, ctx: &EvalCtx) -> String {
 /// Reads a value from its text form; of the modifier only an interval's counts (it says what a bare number means).
 pub fn text_in(s: &str, ty: &ColType, ctx: &EvalCtx) -> Result<Value, SqlError> {
     let typmod = if ty.ty == SqlType::Interval { ty.typmod } else { -1 };
-    if ty.ty == SqlType::JsonPath {
-        super::jsonpath::check(s)?;
-    }
     with_style(ctx, |style| text::from_text(s, &ty.ty, typmod, style))
 }
 
@@ -225,15 +222,6 @@ fn float_whole(f: f64) -> Option<i128> {
     (r.is_finite() && r.abs() < 1e30).then_some(r as i128)
 }
 
-/// "char" holds one byte; beyond ASCII it is kept as the octal escape that it prints as.
-fn first_char(s: &str) -> String {
-    match s.bytes().next() {
-        None => String::new(),
-        Some(b) if b < 128 => char::from(b).to_string(),
-        Some(b) => format!("\\{b:03o}"),
-    }
-}
-
 const fn entry(name: &'static str, fallible: bool, strict: bool, kernel: Kernel) -> FuncDef {
     FuncDef { name, oid: 0, strict, volatility: Volatility::Immutable, fallible, kernel }
 }
@@ -257,7 +245,7 @@ pub const FUNCS: &[Entry] = &[
     f1!(["text_name"], super::lift::Str => String, |s| text::truncate_name(s).to_owned()),
     f1!(["bpchar_name"], super::lift::Str => String, |s| text::truncate_name(s.trim_end_matches(' ')).to_owned()),
     f1!(["xid8toxid"], u64 => u32, |x| x as u32),
-    f1!(["text_char"], super::lift::Str => String, first_char),
+    f1!(["text_char"], super::lift::Str => String, text::first_byte),
     f1!(["chartoi4"], super::lift::Str => i32, |s| s.bytes().next().map_or(0, |b| i32::from(b as i8))),
     f1!(? ["i4tochar"], i32 => String, |i| match i {
         0 => Ok(String::new()),

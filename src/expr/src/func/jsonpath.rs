@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Predicates are three-valued: an error or an incomparable pair inside one makes it unknown. `silent` makes what errors are left give
-//! nothing. Not here: `.datetime()`.
+//! nothing. Not here: the language (`repr::jsonpath`), `.datetime()`.
 
 use super::cmp::Op;
 use super::regex::{self, Flags};
@@ -14,15 +14,11 @@ use super::Entry;
 use crate::val;
 use repr::error::state;
 use repr::jsonb::Jsonb;
+use repr::jsonpath::{Expr, Method, Op as PathOp, Path, Step};
 use repr::{Numeric, SqlError, SqlState, Value};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The language.
-mod parse;
-
-use parse::{Cmp, Node, Path, Step};
 
 fn not_found(m: impl Into<String>) -> SqlError {
     SqlError::new(state::SQL_JSON_MEMBER_NOT_FOUND, m)
@@ -46,34 +42,34 @@ type Items = Vec<Jsonb>;
 
 impl Run<'_> {
     /// The items of an expression.
-    fn items(&self, n: &Node, at: At<'_>) -> Result<Items, SqlError> {
+    fn items(&self, n: &Expr, at: At<'_>) -> Result<Items, SqlError> {
         Ok(match n {
-            Node::Root => vec![self.root.clone()],
-            Node::Current => vec![at.current.clone()],
-            Node::Variable(v) => match self.vars {
+            Expr::Root => vec![self.root.clone()],
+            Expr::Current => vec![at.current.clone()],
+            Expr::Variable(v) => match self.vars {
                 Jsonb::Object(o) => match o.iter().find(|e| e.0 == *v) {
                     Some((_, j)) => vec![j.clone()],
                     None => return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("could not find jsonpath variable \"{v}\""))),
                 },
                 _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "\"vars\" argument is not an object")),
             },
-            Node::Last => match at.last {
+            Expr::Last => match at.last {
                 Some(n) => vec![Jsonb::Number(Numeric::from(n - 1))],
                 None => return Err(SqlError::new(state::SYNTAX_ERROR, "LAST is allowed only in array subscripts")),
             },
-            Node::Null => vec![Jsonb::Null],
-            Node::Bool(b) => vec![Jsonb::Bool(*b)],
-            Node::Number(n) => vec![Jsonb::Number(n.clone())],
-            Node::Text(s) => vec![Jsonb::String(s.clone())],
-            Node::Chain(base, steps) => {
+            Expr::Null => vec![Jsonb::Null],
+            Expr::Bool(b) => vec![Jsonb::Bool(*b)],
+            Expr::Number(n) => vec![Jsonb::Number(n.clone())],
+            Expr::String(s) => vec![Jsonb::String(s.clone())],
+            Expr::Chain(base, steps) => {
                 let mut items = self.items(base, at)?;
                 for s in steps {
                     items = self.step(s, items, at)?;
                 }
                 items
             }
-            Node::Negate(x) | Node::Plus(x) => {
-                let minus = matches!(n, Node::Negate(_));
+            Expr::Neg(x) | Expr::Pos(x) => {
+                let minus = matches!(n, Expr::Neg(_));
                 let mut out = Vec::new();
                 for i in self.unwrapped(x, at)? {
                     match i {
@@ -86,13 +82,20 @@ impl Run<'_> {
                 }
                 out
             }
-            Node::Arith(op, a, b) => {
-                let (x, y) = (self.number(a, at, "left", *op)?, self.number(b, at, "right", *op)?);
+            Expr::Binary(op @ (PathOp::Add | PathOp::Sub | PathOp::Mul | PathOp::Div | PathOp::Mod), a, b) => {
+                let sign = match op {
+                    PathOp::Add => '+',
+                    PathOp::Sub => '-',
+                    PathOp::Mul => '*',
+                    PathOp::Div => '/',
+                    _ => '%',
+                };
+                let (x, y) = (self.number(a, at, "left", sign)?, self.number(b, at, "right", sign)?);
                 let r = match op {
-                    '+' => x.add(&y),
-                    '-' => x.sub(&y),
-                    '*' => x.mul(&y),
-                    '/' => x.div(&y),
+                    PathOp::Add => x.add(&y),
+                    PathOp::Sub => x.sub(&y),
+                    PathOp::Mul => x.mul(&y),
+                    PathOp::Div => x.div(&y),
                     _ => x.rem(&y),
                 };
                 vec![Jsonb::Number(r?)]
@@ -105,7 +108,7 @@ impl Run<'_> {
     }
 
     /// Items with arrays taken apart, in lax mode.
-    fn unwrapped(&self, n: &Node, at: At<'_>) -> Result<Items, SqlError> {
+    fn unwrapped(&self, n: &Expr, at: At<'_>) -> Result<Items, SqlError> {
         Ok(self.unwrap(self.items(n, at)?))
     }
 
@@ -123,7 +126,7 @@ impl Run<'_> {
         out
     }
 
-    fn number(&self, n: &Node, at: At<'_>, side: &str, op: char) -> Result<Numeric, SqlError> {
+    fn number(&self, n: &Expr, at: At<'_>, side: &str, op: char) -> Result<Numeric, SqlError> {
         match self.unwrapped(n, at)?.as_slice() {
             [Jsonb::Number(v)] => Ok(v.clone()),
             _ => Err(SqlError::new(state::SINGLETON_SQL_JSON_ITEM_REQUIRED, format!("{side} operand of jsonpath operator {op} is not a single numeric value"))),
@@ -158,12 +161,12 @@ impl Run<'_> {
                     }
                 }
             }
-            Step::AnyDepth(from, to) => {
+            Step::Descend(from, to) => {
                 for i in &items {
                     descend(i, 0, *from, *to, &mut out);
                 }
             }
-            Step::AllItems => {
+            Step::AnyElement => {
                 for i in items {
                     match i {
                         Jsonb::Array(a) => out.extend(a),
@@ -175,7 +178,7 @@ impl Run<'_> {
                     }
                 }
             }
-            Step::Items(subscripts) => {
+            Step::Elements(subscripts) => {
                 for i in items {
                     let array = match i {
                         Jsonb::Array(a) => a,
@@ -207,16 +210,17 @@ impl Run<'_> {
             }
             Step::Method(m) => {
                 // size() and type() look at arrays as they are.
-                let items = if matches!(m.as_str(), "size" | "type") { items } else { self.unwrap(items) };
+                let items = if matches!(m, Method::Size | Method::Type) { items } else { self.unwrap(items) };
                 for i in items {
-                    self.method(m, i, &mut out)?;
+                    self.method(*m, i, &mut out)?;
                 }
             }
+            Step::Datetime(_) => return Err(SqlError::unsupported("jsonpath item method .datetime()", "take the text out and cast it")),
         }
         Ok(out)
     }
 
-    fn subscript(&self, n: &Node, at: At<'_>) -> Result<i64, SqlError> {
+    fn subscript(&self, n: &Expr, at: At<'_>) -> Result<i64, SqlError> {
         let bad = || SqlError::new(state::INVALID_SQL_JSON_SUBSCRIPT, "jsonpath array subscript is not a single numeric value");
         match self.items(n, at)?.as_slice() {
             [Jsonb::Number(v)] => v
@@ -228,38 +232,43 @@ impl Run<'_> {
         }
     }
 
-    fn method(&self, name: &str, item: Jsonb, out: &mut Items) -> Result<(), SqlError> {
+    fn method(&self, method: Method, item: Jsonb, out: &mut Items) -> Result<(), SqlError> {
         let numeric_only = || {
+            let name = match method {
+                Method::Abs => "abs",
+                Method::Floor => "floor",
+                _ => "ceiling",
+            };
             let m = format!("jsonpath item method .{name}() can only be applied to a numeric value");
             Err(SqlError::new(state::NON_NUMERIC_SQL_JSON_ITEM, m))
         };
-        match (name, item) {
-            ("type", i) => out.push(Jsonb::String(i.type_name().to_owned())),
-            ("size", Jsonb::Array(a)) => out.push(Jsonb::Number(Numeric::from(a.len() as i64))),
-            ("size", _) if self.strict => {
+        match (method, item) {
+            (Method::Type, i) => out.push(Jsonb::String(i.type_name().to_owned())),
+            (Method::Size, Jsonb::Array(a)) => out.push(Jsonb::Number(Numeric::from(a.len() as i64))),
+            (Method::Size, _) if self.strict => {
                 return Err(SqlError::new(state::SQL_JSON_ARRAY_NOT_FOUND, "jsonpath item method .size() can only be applied to an array"))
             }
-            ("size", _) => out.push(Jsonb::Number(Numeric::from(1))),
-            ("double", Jsonb::Number(n)) => out.push(Jsonb::Number(n)),
-            ("double", Jsonb::String(s)) => match repr::text::parse_f64(&s) {
+            (Method::Size, _) => out.push(Jsonb::Number(Numeric::from(1))),
+            (Method::Double, Jsonb::Number(n)) => out.push(Jsonb::Number(n)),
+            (Method::Double, Jsonb::String(s)) => match repr::text::parse_f64(&s) {
                 Ok(f) if f.is_finite() => out.push(Jsonb::Number(Numeric::from_f64(f))),
                 _ => {
                     let m = "string argument of jsonpath item method .double() is not a valid representation of a double precision number";
                     return Err(SqlError::new(state::NON_NUMERIC_SQL_JSON_ITEM, m));
                 }
             },
-            ("double", _) => {
+            (Method::Double, _) => {
                 let m = "jsonpath item method .double() can only be applied to a string or numeric value";
                 return Err(SqlError::new(state::NON_NUMERIC_SQL_JSON_ITEM, m));
             }
-            ("ceiling", Jsonb::Number(n)) => out.push(Jsonb::Number(n.ceil())),
-            ("floor", Jsonb::Number(n)) => out.push(Jsonb::Number(n.floor())),
-            ("abs", Jsonb::Number(n)) => out.push(Jsonb::Number(n.abs())),
-            ("keyvalue", Jsonb::Object(o)) => out.extend(o.into_iter().map(|(k, v)| {
+            (Method::Ceiling, Jsonb::Number(n)) => out.push(Jsonb::Number(n.ceil())),
+            (Method::Floor, Jsonb::Number(n)) => out.push(Jsonb::Number(n.floor())),
+            (Method::Abs, Jsonb::Number(n)) => out.push(Jsonb::Number(n.abs())),
+            (Method::KeyValue, Jsonb::Object(o)) => out.extend(o.into_iter().map(|(k, v)| {
                 let entries = vec![("key".into(), Jsonb::String(k)), ("value".into(), v), ("id".into(), Jsonb::Number(Numeric::from(0)))];
                 Jsonb::object(entries)
             })),
-            ("keyvalue", _) => {
+            (Method::KeyValue, _) => {
                 let m = "jsonpath item method .keyvalue() can only be applied to an object";
                 return Err(SqlError::new(state::SQL_JSON_OBJECT_NOT_FOUND, m));
             }
@@ -269,36 +278,36 @@ impl Run<'_> {
     }
 
     /// A predicate's value; `None` is unknown.
-    fn truth(&self, n: &Node, at: At<'_>) -> Result<Option<bool>, SqlError> {
+    fn truth(&self, n: &Expr, at: At<'_>) -> Result<Option<bool>, SqlError> {
         Ok(match n {
-            Node::And(a, b) => match (self.truth(a, at)?, self.truth(b, at)?) {
+            Expr::Binary(PathOp::And, a, b) => match (self.truth(a, at)?, self.truth(b, at)?) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
                 _ => None,
             },
-            Node::Or(a, b) => match (self.truth(a, at)?, self.truth(b, at)?) {
+            Expr::Binary(PathOp::Or, a, b) => match (self.truth(a, at)?, self.truth(b, at)?) {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (Some(false), Some(false)) => Some(false),
                 _ => None,
             },
-            Node::Not(x) => self.truth(x, at)?.map(|b| !b),
-            Node::IsUnknown(x) => Some(self.truth(x, at)?.is_none()),
-            Node::Exists(x) => match self.items(x, at) {
+            Expr::Not(x) => self.truth(x, at)?.map(|b| !b),
+            Expr::IsUnknown(x) => Some(self.truth(x, at)?.is_none()),
+            Expr::Exists(x) => match self.items(x, at) {
                 Ok(i) => Some(!i.is_empty()),
                 Err(_) => None,
             },
-            Node::Compare(op, a, b) => {
+            Expr::Binary(op @ (PathOp::Eq | PathOp::Ne | PathOp::Lt | PathOp::Le | PathOp::Gt | PathOp::Ge), a, b) => {
                 let (Ok(x), Ok(y)) = (self.unwrapped(a, at), self.unwrapped(b, at)) else { return Ok(None) };
                 self.some_pair(&x, &y, |l, r| compare(*op, l, r))
             }
-            Node::StartsWith(a, b) => {
+            Expr::Binary(PathOp::StartsWith, a, b) => {
                 let (Ok(x), Ok(y)) = (self.unwrapped(a, at), self.items(b, at)) else { return Ok(None) };
                 self.some_pair(&x, &y, |l, r| match (l, r) {
                     (Jsonb::String(l), Jsonb::String(r)) => Some(l.starts_with(r.as_str())),
                     _ => None,
                 })
             }
-            Node::LikeRegex(a, pattern, flags) => {
+            Expr::LikeRegex { value: a, pattern, flags } => {
                 let re = regex::compile(pattern, regex_flags(flags)?)?;
                 let Ok(x) = self.unwrapped(a, at) else { return Ok(None) };
                 self.some_pair(&x, &[Jsonb::Null], |l, _| match l {
@@ -373,14 +382,14 @@ fn descend(j: &Jsonb, level: u32, from: Option<u32>, to: Option<u32>, out: &mut 
     }
 }
 
-fn compare(op: Cmp, a: &Jsonb, b: &Jsonb) -> Option<bool> {
+fn compare(op: PathOp, a: &Jsonb, b: &Jsonb) -> Option<bool> {
     let op = match op {
-        Cmp::Eq => Op::Eq,
-        Cmp::Ne => Op::Ne,
-        Cmp::Lt => Op::Lt,
-        Cmp::Le => Op::Le,
-        Cmp::Gt => Op::Gt,
-        Cmp::Ge => Op::Ge,
+        PathOp::Eq => Op::Eq,
+        PathOp::Ne => Op::Ne,
+        PathOp::Lt => Op::Lt,
+        PathOp::Le => Op::Le,
+        PathOp::Gt => Op::Gt,
+        _ => Op::Ge,
     };
     let order = match (a, b) {
         (Jsonb::Null, Jsonb::Null) => std::cmp::Ordering::Equal,
@@ -394,11 +403,6 @@ fn compare(op: Cmp, a: &Jsonb, b: &Jsonb) -> Option<bool> {
     Some(op.holds(order))
 }
 
-/// Whether a text is a path. Errors: Postgres's for input of type jsonpath.
-pub fn check(text: &str) -> Result<(), SqlError> {
-    parsed(text).map(|_| ())
-}
-
 /// The parsed form of a path, kept for the next rows.
 fn parsed(text: &str) -> Result<Rc<Path>, SqlError> {
     thread_local! {
@@ -408,7 +412,7 @@ fn parsed(text: &str) -> Result<Rc<Path>, SqlError> {
         if let Some(p) = cache.get(text) {
             return Ok(p.clone());
         }
-        let p = Rc::new(parse::parse(text)?);
+        let p = Rc::new(repr::jsonpath::parse(text)?);
         if cache.len() >= 64 {
             cache.clear();
         }
@@ -432,7 +436,7 @@ pub fn query(args: &[Value], silent: bool) -> Result<Option<Vec<Jsonb>>, SqlErro
     }
     let path = parsed(path)?;
     let run = Run { strict: path.strict, root, vars };
-    match run.items(&path.root, At { current: root, last: None }) {
+    match run.items(&path.expr, At { current: root, last: None }) {
         Ok(items) => Ok(Some(items)),
         Err(e) if silent && suppressible(&e) => Ok(None),
         Err(e) => Err(e),

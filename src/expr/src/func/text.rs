@@ -304,13 +304,18 @@ fn format_text(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
                         }
                         n as usize
                     }
-                    None => {
-                        next += 1;
-                        next - 1
-                    }
+                    None => next,
                 };
+                // The value is the argument behind the width's, if it has no position of its own.
+                next = which + 1;
                 let (v, t) = arg_at(which)?;
-                width = if v.is_null() { 0 } else { v.as_i64().or_else(|| text_out(v, t, call.ctx).parse().ok()).unwrap_or(0) };
+                width = match v {
+                    Value::Null => 0,
+                    v => match v.as_i64() {
+                        Some(n) => n,
+                        None => i64::from(repr::text::parse_int::<i32>(&text_out(v, t, call.ctx), "integer")?),
+                    },
+                };
                 if width < 0 {
                     left = true;
                     width = -width;

@@ -4,7 +4,7 @@
 //!   parse    $.a[*] ? (@.b > 2).c   ──►  Path      print   Path ──► Postgres's spelling: $."a"[*]?(@."b" > 2)."c"
 //! ```
 //!
-//! This gives the type its text form. Not here: evaluation (`expr::func::jsonpath`, which reads the text anew).
+//! Not here: evaluation (`expr::func::jsonpath`).
 
 mod parse;
 mod print;

@@ -203,8 +203,12 @@ impl Parser {
         })
     }
 
+    fn peek_sym(&self, s: &str) -> bool {
+        matches!(self.peek(), Some(Token::Sym(t)) if *t == s)
+    }
+
     fn sym(&mut self, s: &str) -> bool {
-        let hit = matches!(self.peek(), Some(Token::Sym(t)) if *t == s);
+        let hit = self.peek_sym(s);
         self.at += usize::from(hit);
         hit
     }
@@ -232,8 +236,8 @@ impl Parser {
             return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
         }
         let mut l = self.and()?;
-        while self.sym("||") {
-            l = Self::binary(Op::Or, l, self.and()?);
+        while self.peek_sym("||") {
+            l = self.connective(Op::Or, l, Self::and)?;
         }
         self.depth -= 1;
         Ok(l)
@@ -241,10 +245,23 @@ impl Parser {
 
     fn and(&mut self) -> Result<Expr, SqlError> {
         let mut l = self.not()?;
-        while self.sym("&&") {
-            l = Self::binary(Op::And, l, self.not()?);
+        while self.peek_sym("&&") {
+            l = self.connective(Op::And, l, Self::not)?;
         }
         Ok(l)
+    }
+
+    /// The sign of AND or OR and its right side; both sides must be predicates.
+    fn connective(&mut self, op: Op, left: Expr, right: fn(&mut Parser) -> Result<Expr, SqlError>) -> Result<Expr, SqlError> {
+        if !is_predicate(&left) {
+            return Err(self.unexpected());
+        }
+        self.at += 1;
+        let right = right(self)?;
+        match is_predicate(&right) {
+            true => Ok(Self::binary(op, left, right)),
+            false => Err(self.unexpected()),
+        }
     }
 
     fn not(&mut self) -> Result<Expr, SqlError> {

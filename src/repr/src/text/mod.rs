@@ -96,7 +96,7 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Unknown => Value::text(text),
         SqlType::JsonPath => Value::Text(crate::jsonpath::parse(text)?.to_string()),
         SqlType::Void => Value::text(""),
-        SqlType::Char => Value::text(text.chars().next().map(String::from).unwrap_or_default()),
+        SqlType::Char => Value::Text(first_byte(text)),
         SqlType::Name => Value::text(truncate_name(text)),
         SqlType::Bytea => Value::Bytea(parse_bytea(text)?),
         SqlType::Date => Value::Date(datetime::parse_date(text, style)?),
@@ -127,6 +127,21 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         | SqlType::Map(_) => return nested::read(text, ty, typmod, style),
     };
     apply_typmod(value, ty, typmod, false)
+}
+
+/// A value of the type "char": one byte; beyond ASCII it is kept as the octal escape that it prints as, which it can be read from.
+pub fn first_byte(text: &str) -> String {
+    if let [b'\\', digits @ ..] = text.as_bytes() {
+        if digits.len() == 3 && digits.iter().all(|d| (b'0'..=b'7').contains(d)) {
+            let byte = digits.iter().fold(0u32, |v, d| v * 8 + u32::from(d - b'0')) as u8;
+            return if byte < 128 { char::from(byte).to_string() } else { text.to_owned() };
+        }
+    }
+    match text.bytes().next() {
+        None => String::new(),
+        Some(b) if b < 128 => char::from(b).to_string(),
+        Some(b) => format!("\\{b:03o}"),
+    }
 }
 
 /// A name cut to Postgres's 63 bytes, at a character.

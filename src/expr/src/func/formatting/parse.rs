@@ -191,7 +191,7 @@ fn read_field(r: &mut Reader<'_>, key: &'static str, greedy: bool, out: &mut Rea
     let lower = key.to_ascii_lowercase();
     let iso = matches!(lower.as_str(), "iddd" | "id" | "iw" | "iyyy" | "iyy" | "iy" | "i");
     let gregorian =
-        matches!(lower.as_str(), "ddd" | "dd" | "d" | "ww" | "w" | "mm" | "mon" | "month" | "y,yyy" | "yyyy" | "yyy" | "yy" | "y" | "cc" | "rm" | "day" | "dy");
+        matches!(lower.as_str(), "ddd" | "dd" | "d" | "ww" | "w" | "mm" | "mon" | "month" | "y,yyy" | "yyyy" | "yyy" | "yy" | "y" | "rm" | "day" | "dy");
     if iso || gregorian {
         if out.iso.is_some_and(|m| m != iso) && !matches!(lower.as_str(), "day" | "dy") {
             return Err(format_error("invalid combination of date conventions")
@@ -273,8 +273,12 @@ fn read_field(r: &mut Reader<'_>, key: &'static str, greedy: bool, out: &mut Rea
         "mm" => {
             r.int(2, greedy, key, &mut out.month)?;
         }
-        "day" => set(&mut out.weekday, r.word(&DAYS, key)? as i32 + 1, key)?,
-        "dy" => set(&mut out.weekday, r.word(&DAYS.map(|d| &d[..3]), key)? as i32 + 1, key)?,
+        "day" | "dy" => {
+            let day = if lower == "day" { r.word(&DAYS, key)? } else { r.word(&DAYS.map(|d| &d[..3]), key)? };
+            // Checked as the number from 0 and kept as that from 1, as in Postgres: the same day twice is a conflict.
+            set(&mut out.weekday, day as i32, key)?;
+            out.weekday += 1;
+        }
         "ddd" | "iddd" => {
             r.int(3, greedy, key, &mut out.day_of_year)?;
         }

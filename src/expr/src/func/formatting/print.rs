@@ -228,11 +228,13 @@ fn field(f: &Fields, key: &str, fill: bool, translate: bool) -> Result<(String, 
         "y" => num(shown(f.year) % 10, 1),
         "iyyy" | "iyy" | "iy" | "i" => {
             let y = shown(iso_week(days_of()).0.into());
+            // Room for a sign is made by the sign of the calendar year, which an interval's ISO year need not have.
+            let less = usize::from(y < 0 && f.year >= 0);
             match lower.len() {
-                4 => num(y, 4),
-                3 => num(y % 1000, 3),
-                2 => num(y % 100, 2),
-                _ => num(y % 10, 1),
+                4 => num(y, 4 - less),
+                3 => num(y % 1000, 3 - less),
+                2 => num(y % 100, 2 - less),
+                _ => num(y % 10, 1 - less),
             }
         }
         "rm" => {
