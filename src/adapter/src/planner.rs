@@ -424,6 +424,13 @@ impl SqlCatalog for SessionCatalog<'_> {
         self.find(Namespace::Relation, parts).ok()??.row_type()
     }
 
+    fn resolve_domain(&self, parts: &[String]) -> Option<(GlobalId, Arc<repr::types::Domain>)> {
+        match self.find(Namespace::Type, parts).ok()?.as_deref() {
+            Some(Item { id, kind: ItemKind::Domain(d), .. }) => Some((*id, d.clone())),
+            _ => None,
+        }
+    }
+
     fn type_by_oid(&self, oid: u32) -> Option<SqlType> {
         type_by_oid(&self.catalog, oid)
     }

@@ -96,6 +96,20 @@ pub struct RecordType {
     pub fields: Vec<(String, ColType)>,
 }
 
+/// A domain: a type with what its values must satisfy. Values and columns have the base type; what makes one checks it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Domain {
+    pub oid: u32,
+    pub name: String,
+    /// Never a domain: those of a domain over another are flattened.
+    pub base: ColType,
+    pub not_null: bool,
+    /// SQL text.
+    pub default: Option<String>,
+    /// Name and SQL text over VALUE, in the order they are tested.
+    pub checks: Vec<(String, String)>,
+}
+
 /// An enumeration: labels in their order. A value is the label's index.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct EnumType {

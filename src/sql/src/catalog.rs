@@ -5,6 +5,7 @@
 
 use crate::hir::{Hir, HirScalar};
 use expr::EvalCtx;
+use repr::types::Domain;
 use repr::{GlobalId, RelDesc, SqlError, SqlType};
 use std::sync::Arc;
 
@@ -19,6 +20,11 @@ pub trait SqlCatalog {
 
     /// A user-defined type (enum, composite) by a possibly qualified name. Built-in types are never asked for.
     fn resolve_type(&self, parts: &[String]) -> Option<SqlType>;
+
+    /// A domain by a possibly qualified name, with its id.
+    fn resolve_domain(&self, _: &[String]) -> Option<(GlobalId, Arc<Domain>)> {
+        None
+    }
 
     /// A user-defined type by the OID of the type or of its array.
     fn type_by_oid(&self, oid: u32) -> Option<SqlType>;

@@ -49,7 +49,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         }
         "pg_description" => {
             for i in c.items() {
-                let class = if matches!(i.kind, ItemKind::Type(_)) { 1247 } else { 1259 };
+                let class = if matches!(i.kind, ItemKind::Type(_) | ItemKind::Domain(_)) { 1247 } else { 1259 };
                 for (column, comment) in &i.comments {
                     out.add(vec![
                         ("objoid", oid(i.oid())),
@@ -302,7 +302,7 @@ pub fn relkind(i: &Item) -> Option<char> {
         ItemKind::View { .. } => 'v',
         ItemKind::MaterializedView { .. } => 'm',
         ItemKind::Index { .. } => 'i',
-        ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) => return None,
+        ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) | ItemKind::Domain(_) => return None,
     })
 }
 
@@ -485,6 +485,22 @@ fn types(c: &Catalog, out: &mut Rows<'_>) {
         ]);
     }
     for i in c.items() {
+        if let ItemKind::Domain(d) = &i.kind {
+            out.add(vec![
+                ("oid", oid(i.oid())),
+                ("typname", text(&i.name)),
+                ("typnamespace", oid(namespace_oid(c, &i.schema).unwrap_or(0))),
+                ("typowner", oid(OWNER)),
+                ("typlen", int(d.base.ty.typlen().into())),
+                ("typtype", text("d")),
+                ("typcategory", text(&pgdata::type_by_oid(d.base.ty.oid()).map_or_else(|| "U".to_owned(), |t| t.category.to_string()))),
+                ("typisdefined", Value::Bool(true)),
+                ("typdelim", text(",")),
+                ("typnotnull", Value::Bool(d.not_null)),
+                ("typbasetype", oid(d.base.ty.oid())),
+                ("typtypmod", int(d.base.typmod.into())),
+            ]);
+        }
         let ItemKind::Type(ty) = &i.kind else { continue };
         let (kind, category, array) = match ty {
             SqlType::Enum(e) => ("e", "E", e.array_oid),

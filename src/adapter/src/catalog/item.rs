@@ -3,6 +3,7 @@
 use crate::settings::CapturedSettings;
 use repr::{GlobalId, RelDesc, SqlType};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The version of the entries' form; a change comes with a migration.
 pub const ITEM_VERSION: u32 = 1;
@@ -61,6 +62,7 @@ pub enum ItemKind {
         value: String,
     },
     Type(SqlType),
+    Domain(Arc<repr::types::Domain>),
 }
 
 /// A table that clients write.
@@ -160,7 +162,7 @@ impl Item {
         match &self.kind {
             ItemKind::Table(_) | ItemKind::SourceTable { .. } | ItemKind::Errors { .. } | ItemKind::View { .. } | ItemKind::MaterializedView { .. } => true,
             ItemKind::Source(s) => s.self_output.is_some(),
-            ItemKind::Index { .. } | ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) => false,
+            ItemKind::Index { .. } | ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) | ItemKind::Domain(_) => false,
         }
     }
 
@@ -183,14 +185,14 @@ impl Item {
             ItemKind::Index { .. } => "index",
             ItemKind::Connection(_) => "connection",
             ItemKind::Secret { .. } => "secret",
-            ItemKind::Type(_) => "type",
+            ItemKind::Type(_) | ItemKind::Domain(_) => "type",
         }
     }
 
     /// Names of relations, of types and of connections and secrets do not collide with each other.
     pub fn namespace(&self) -> Namespace {
         match &self.kind {
-            ItemKind::Type(_) => Namespace::Type,
+            ItemKind::Type(_) | ItemKind::Domain(_) => Namespace::Type,
             ItemKind::Connection(_) => Namespace::Connection,
             ItemKind::Secret { .. } => Namespace::Secret,
             _ => Namespace::Relation,

@@ -175,7 +175,8 @@ impl Session {
         let mut desc = p.desc.clone();
         // A unique constraint lets NULLs repeat: only keys without NULLs identify rows.
         desc.keys.retain(|k| k.iter().all(|c| !desc.types[*c].nullable));
-        let deps = user_types(&self.catalog(), &desc);
+        let mut deps = user_types(&self.catalog(), &desc);
+        deps.extend(p.domains.iter().copied());
         self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps)
     }
 
@@ -310,6 +311,9 @@ impl Session {
     async fn create_type(&mut self, name: FullName, body: TypePlan) -> Result<Response, SqlError> {
         self.exists(&name, Namespace::Type, false)?;
         let id = self.shared.allocate_id();
+        if let TypePlan::Domain(d) = body {
+            return self.create_domain(id, name, d);
+        }
         let array_oid = self.shared.allocate_id().0 as u32;
         let (ty, text) = match body {
             TypePlan::Enum(labels) => {
@@ -322,11 +326,30 @@ impl Session {
                 let r = repr::types::RecordType { oid: id.0 as u32, array_oid, name: Some(name.name.clone()), fields };
                 (SqlType::Record(Arc::new(r)), format!("AS ({list})"))
             }
+            TypePlan::Domain(_) => return Err(SqlError::internal("a domain is no type of its own")),
         };
         let sql = format!("CREATE TYPE {} {text}", qualified(&name.schema, &name.name));
         let item = self.item(id, &name, ItemKind::Type(ty), RelDesc::default(), sql, vec![]);
         self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(Response::Tag("CREATE TYPE".into()))
+    }
+
+    fn create_domain(&mut self, id: GlobalId, name: FullName, d: repr::types::Domain) -> Result<Response, SqlError> {
+        let mut sql = format!("CREATE DOMAIN {} AS {}", qualified(&name.schema, &name.name), type_name(&d.base.ty, d.base.typmod));
+        if let Some(default) = &d.default {
+            sql.push_str(&format!(" DEFAULT {default}"));
+        }
+        if d.not_null {
+            sql.push_str(" NOT NULL");
+        }
+        for (check, text) in &d.checks {
+            sql.push_str(&format!(" CONSTRAINT {} CHECK ({text})", quote(check)));
+        }
+        let deps = user_types(&self.catalog(), &RelDesc { types: vec![d.base.clone()], ..RelDesc::default() });
+        let d = repr::types::Domain { oid: id.0 as u32, ..d };
+        let item = self.item(id, &name, ItemKind::Domain(Arc::new(d)), RelDesc::default(), sql, deps);
+        self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
+        Ok(Response::Tag("CREATE DOMAIN".into()))
     }
 
     async fn drop_objects(&mut self, p: DropPlan) -> Result<Response, SqlError> {

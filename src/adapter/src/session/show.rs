@@ -113,7 +113,7 @@ fn shown_as(kind: ShowKind, item: &Item) -> bool {
         ShowKind::MaterializedViews => matches!(item.kind, ItemKind::MaterializedView { .. }),
         ShowKind::Connections => matches!(item.kind, ItemKind::Connection(_)),
         ShowKind::Secrets => matches!(item.kind, ItemKind::Secret { .. }),
-        ShowKind::Types => matches!(item.kind, ItemKind::Type(_)),
+        ShowKind::Types => matches!(item.kind, ItemKind::Type(_) | ItemKind::Domain(_)),
         ShowKind::Objects => !matches!(item.kind, ItemKind::Errors { .. }),
         _ => false,
     }

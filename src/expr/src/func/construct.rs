@@ -334,6 +334,24 @@ pub const INTERNAL: &[FuncDef] = &[
     entry("array_assign", false, true, |c| on_values(c, false, super::assign::array)),
     entry("jsonb_assign", false, true, |c| on_values(c, false, super::assign::jsonb)),
     entry("jsonb_subscript", true, false, |c| on_values(c, true, jsonb_subscript)),
+    entry("domain_not_null", false, true, |c| {
+        on_values(c, false, |a, _| match &a[0] {
+            Value::Null => {
+                let domain = a[1].as_str().unwrap_or_default();
+                Err(SqlError::new(state::NOT_NULL_VIOLATION, format!("domain {domain} does not allow null values")))
+            }
+            v => Ok(v.clone()),
+        })
+    }),
+    entry("domain_check", false, true, |c| {
+        on_values(c, false, |a, _| match &a[1] {
+            Value::Bool(false) => {
+                let (domain, check) = (a[2].as_str().unwrap_or_default(), a[3].as_str().unwrap_or_default());
+                Err(SqlError::new(state::CHECK_VIOLATION, format!("value for domain {domain} violates check constraint \"{check}\"")))
+            }
+            _ => Ok(a[0].clone()),
+        })
+    }),
     entry("single_row_guard", true, true, |c| {
         on_values(c, true, |a, _| {
             guard(a, |n| n > 1, state::CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression").map(|()| Value::Bool(true))

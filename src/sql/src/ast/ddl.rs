@@ -116,6 +116,7 @@ pub struct CreateType {
 pub enum TypeBody {
     Enum(Vec<String>),
     Composite(Vec<(Ident, TypeName)>),
+    Domain { base: TypeName, not_null: bool, default: Option<(Expr, Span)>, checks: Vec<(Option<String>, Expr, Span)> },
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -37,6 +37,7 @@ impl Parser<'_> {
                 Ok(Statement::CreateDatabase { name: self.col_id()?, if_not_exists })
             }
             "type" => self.create_type(),
+            "domain" => self.create_domain(),
             "secret" => {
                 self.next();
                 let if_not_exists = self.if_not_exists()?;
@@ -70,7 +71,6 @@ impl Parser<'_> {
             "role",
             "user",
             "group",
-            "domain",
             "aggregate",
             "operator",
             "cast",
@@ -393,6 +393,36 @@ impl Parser<'_> {
         Ok(Statement::CreateType(Box::new(CreateType { name, body })))
     }
 
+    fn create_domain(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        let name = self.object_name()?;
+        self.eat_kw("as");
+        let base = self.type_name()?;
+        let (mut not_null, mut default, mut checks) = (false, None, Vec::new());
+        loop {
+            let constraint = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
+            if self.eat_kws(&["not", "null"]) {
+                not_null = true;
+            } else if self.eat_kw("null") {
+            } else if self.eat_kw("check") {
+                let start = self.span().end;
+                let e = self.parens(Self::expr)?;
+                checks.push((constraint, e, Span { start, end: self.last_end() - 1 }));
+            } else if constraint.is_some() {
+                return Err(self.error());
+            } else if self.eat_kw("default") {
+                let start = self.span().start;
+                let e = self.b_expr()?;
+                default = Some((e, self.span_from(start)));
+            } else if self.eat_kw("collate") {
+                self.object_name()?;
+            } else {
+                let body = TypeBody::Domain { base, not_null, default, checks };
+                return Ok(Statement::CreateType(Box::new(CreateType { name, body })));
+            }
+        }
+    }
+
     /// The kind of object that DROP, ALTER, COMMENT ON and SHOW CREATE name.
     pub fn object_kind(&mut self) -> Result<ObjectKind, SqlError> {
         let kind = match self.tok() {
@@ -411,7 +441,7 @@ impl Parser<'_> {
                 "subscription" => ObjectKind::Subscription,
                 "schema" => ObjectKind::Schema,
                 "database" => ObjectKind::Database,
-                "type" => ObjectKind::Type,
+                "type" | "domain" => ObjectKind::Type,
                 "role" | "user" | "group" => ObjectKind::Role,
                 "column" => ObjectKind::Column,
                 "sequence" => ObjectKind::Sequence,
@@ -427,8 +457,7 @@ impl Parser<'_> {
 
     pub fn drop_statement(&mut self) -> Result<Statement, SqlError> {
         self.next();
-        if self.is_any_kw(&["extension", "trigger", "domain", "procedure", "aggregate", "operator", "owned", "policy", "publication", "rule", "cast", "server"])
-        {
+        if self.is_any_kw(&["extension", "trigger", "procedure", "aggregate", "operator", "owned", "policy", "publication", "rule", "cast", "server"]) {
             let Tok::Word(w) = self.tok().clone() else { return Err(self.error()) };
             while !self.at_end() && !self.is_punct(";") {
                 self.next();

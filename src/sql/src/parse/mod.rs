@@ -77,6 +77,19 @@ pub fn parse_expr(sql: &str) -> Result<crate::ast::Expr, SqlError> {
     }
 }
 
+/// The text with every unquoted `word` (in lower case) replaced.
+pub fn replace_word(sql: &str, word: &str, by: &str) -> Result<String, SqlError> {
+    let (toks, _) = lex::lex(sql)?;
+    let (mut out, mut end) = (String::new(), 0);
+    for t in toks.iter().filter(|t| matches!(&t.tok, lex::Tok::Word(w) if w == word)) {
+        out.push_str(&sql[end..t.span.start]);
+        out.push_str(by);
+        end = t.span.end;
+    }
+    out.push_str(&sql[end..]);
+    Ok(out)
+}
+
 /// Parses a type name such as `numeric(10,2)[]`.
 pub fn parse_type(sql: &str) -> Result<crate::ast::TypeName, SqlError> {
     let mut p = Parser::new(sql)?;

@@ -48,6 +48,7 @@ impl Binder<'_> {
             defaults,
             checks,
             unique,
+            domains: self.depends_on(),
             options: plain_options(&c.options),
         })))
     }
@@ -60,6 +61,7 @@ impl Binder<'_> {
         constraints: &[ast::TableConstraint],
     ) -> Result<TableShape, SqlError> {
         let mut desc = RelDesc::default();
+        let mut domains = Vec::with_capacity(columns.len());
         for c in columns {
             if desc.names.contains(&c.name.name) {
                 return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" specified more than once", c.name.name)).at(c.name.pos));
@@ -83,14 +85,20 @@ impl Binder<'_> {
                 )
                 .at(c.name.pos));
             }
-            let ty = self.resolve_type(&c.ty)?;
+            let domain = self.domain_of(&c.ty);
+            let ty = match &domain {
+                Some(d) => d.base.clone(),
+                None => self.resolve_type(&c.ty)?,
+            };
+            let not_null = c.not_null || domain.as_ref().is_some_and(|d| d.not_null);
+            domains.push(domain);
             if matches!(ty.ty, SqlType::Unknown | SqlType::Void) || matches!(&ty.ty, SqlType::Record(r) if r.name.is_none()) {
                 return Err(
                     SqlError::new(state::INVALID_TABLE_DEFINITION, format!("column \"{}\" has pseudo-type {}", c.name.name, ty.ty.sql_name())).at(c.name.pos)
                 );
             }
             desc.names.push(c.name.name.clone());
-            desc.types.push(ty.with_nullable(!c.not_null));
+            desc.types.push(ty.with_nullable(!not_null));
         }
         if desc.names.len() > 1600 {
             return Err(SqlError::new(state::TOO_MANY_COLUMNS, "tables can have at most 1600 columns"));
@@ -157,7 +165,14 @@ impl Binder<'_> {
         let mut defaults = Vec::with_capacity(columns.len());
         for (i, c) in columns.iter().enumerate() {
             defaults.push(match &c.default {
-                None => None,
+                None => match domains[i].as_ref().and_then(|d| d.default.as_ref()) {
+                    None => None,
+                    Some(text) => {
+                        let e = crate::parse::parse_expr(text)?;
+                        let x = self.expr(&e, &self.row_env("", &RelDesc::default(), Clause::Default))?;
+                        Some((text.clone(), self.assign(x, &c.name.name, &desc.types[i], c.name.pos)?))
+                    }
+                },
                 Some((e, span)) => {
                     let env = self.row_env("", &RelDesc::default(), Clause::Default);
                     let x = self.expr(e, &env).map_err(|err| {
@@ -183,6 +198,14 @@ impl Binder<'_> {
         }
         let mut checks: Vec<(String, String, HirScalar)> = Vec::new();
         let env = self.row_env(table, &desc, Clause::Check);
+        // Of a column's domain first, as Postgres tests the value before the row.
+        for (d, c) in domains.iter().zip(columns) {
+            for (name, sql) in d.iter().flat_map(|d| &d.checks) {
+                let (e, text) = self.check_of_column(sql, &c.name.name)?;
+                let x = self.condition(&e, &env, "CHECK")?;
+                checks.push((numbered(name, &|n| checks.iter().any(|c| c.0 == n)), text, x));
+            }
+        }
         for (name, e, span) in check_list {
             let mut x = self.condition(e, &env, "CHECK")?;
             let mut named: Vec<usize> = Vec::new();
@@ -351,7 +374,7 @@ impl Binder<'_> {
         row_scalar(e).ok_or_else(|| SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use subquery in index expression").at(pos))
     }
 
-    pub fn create_type(&self, t: &ast::CreateType) -> Result<Plan, SqlError> {
+    pub fn create_type(&self, t: &ast::CreateType, p: &ParsedStatement) -> Result<Plan, SqlError> {
         let name = self.new_name(&t.name)?;
         let body = match &t.body {
             ast::TypeBody::Enum(labels) => {
@@ -373,6 +396,9 @@ impl Binder<'_> {
                     }
                 }
                 TypePlan::Composite(fields.iter().map(|(n, t)| Ok((n.name.clone(), self.resolve_type(t)?))).collect::<Result<_, SqlError>>()?)
+            }
+            ast::TypeBody::Domain { base, not_null, default, checks } => {
+                TypePlan::Domain(self.create_domain(p, &name.name, base, *not_null, default.as_ref(), checks)?)
             }
         };
         Ok(Plan::CreateType { name, body })
@@ -557,7 +583,7 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
     }
 }
 
-fn numbered(base: &str, taken: &dyn Fn(&str) -> bool) -> String {
+pub fn numbered(base: &str, taken: &dyn Fn(&str) -> bool) -> String {
     if !taken(base) {
         return base.to_owned();
     }

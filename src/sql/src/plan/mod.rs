@@ -22,6 +22,8 @@ mod cte;
 mod ddl;
 /// INSERT, UPDATE, DELETE, COPY.
 mod dml;
+/// Domains: values that must satisfy something.
+mod domain;
 /// FROM.
 mod from;
 /// Overload resolution.

@@ -403,6 +403,12 @@ impl Binder<'_> {
     }
 
     fn cast(&self, arg: &Expr, ty: &TypeName, pos: Pos, env: &Env) -> Result<HirScalar, SqlError> {
+        if let Some(d) = self.domain_of(ty) {
+            let x = self.expr(arg, env)?;
+            let at = if matches!(&x, HirScalar::Literal(..)) { arg.pos } else { pos };
+            let x = self.coerce(x, &d.base, CastContext::Explicit, at)?;
+            return self.in_domain(x, &d);
+        }
         let to = self.resolve_type(ty)?;
         if let (ExprKind::Array(elems), SqlType::Array(_)) = (&*arg.kind, &to.ty) {
             let a = self.array(elems, Some(&to.ty), arg.pos, env)?;

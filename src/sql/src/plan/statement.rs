@@ -113,7 +113,7 @@ impl Binder<'_> {
             Statement::CreateIndex(i) => self.create_index(p, i),
             Statement::CreateSchema { name, if_not_exists } => Ok(Plan::CreateSchema { name: name.name.clone(), if_not_exists: *if_not_exists }),
             Statement::CreateDatabase { name, if_not_exists } => Ok(Plan::CreateDatabase { name: name.name.clone(), if_not_exists: *if_not_exists }),
-            Statement::CreateType(t) => self.create_type(t),
+            Statement::CreateType(t) => self.create_type(t, p),
             Statement::CreateSecret { name, if_not_exists, value } => {
                 let x = self.constant(value)?;
                 let value = match x.typ().ty {

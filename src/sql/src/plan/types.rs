@@ -360,6 +360,8 @@ pub struct CreateTablePlan {
     pub defaults: Vec<Option<(String, HirScalar)>>,
     /// Name, text, condition over the row.
     pub checks: Vec<(String, String, HirScalar)>,
+    /// Those that columns are declared with.
+    pub domains: Vec<GlobalId>,
     /// Name, columns, and whether it is the primary key.
     pub unique: Vec<(String, Vec<usize>, bool)>,
     pub options: Vec<(String, String)>,
@@ -413,6 +415,8 @@ pub struct CreateIndexPlan {
 pub enum TypePlan {
     Enum(Vec<String>),
     Composite(Vec<(String, ColType)>),
+    /// Its OID is not known yet.
+    Domain(repr::types::Domain),
 }
 
 /// A value in an option list.

@@ -93,6 +93,9 @@ impl Binder<'_> {
                 return Ok(ty);
             }
         }
+        if self.catalog.resolve_domain(&t.names).is_some() {
+            return Err(SqlError::unsupported("a domain here", "casts and columns of tables may name domains").at(t.pos));
+        }
         if let Some(ty) = self.catalog.resolve_type(&t.names) {
             return Ok(ty);
         }
