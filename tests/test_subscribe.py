@@ -214,3 +214,16 @@ def test_as_of_a_time_to_come_waits_for_it(rd, db):
     with pytest.raises(psycopg.errors.QueryCanceled):
         db.execute(f"SELECT * FROM s12 AS OF {now + 3_600_000}")
     db.execute("RESET statement_timeout")
+
+
+def test_a_subscription_that_would_end_before_it_begins_is_refused(db):
+    db.execute("CREATE TABLE past (a int)")
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        db.execute("COPY (SUBSCRIBE past UP TO 5) TO STDOUT")
+
+
+def test_statement_timeout_ends_a_subscription(rd):
+    with rd.connect() as c:
+        c.execute("SET statement_timeout = 200")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            c.execute("SUBSCRIBE past")

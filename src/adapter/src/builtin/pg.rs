@@ -298,6 +298,8 @@ pub fn namespace_oid(c: &Catalog, name: &str) -> Option<u32> {
 /// `pg_class.relkind` of an object that has a row there.
 pub fn relkind(i: &Item) -> Option<char> {
     Some(match &i.kind {
+        // A source that only feeds tables is none itself: SHOW SOURCES has it.
+        ItemKind::Source(s) if s.self_output.is_none() => return None,
         ItemKind::Table(_) | ItemKind::SourceTable { .. } | ItemKind::Source(_) | ItemKind::Errors { .. } => 'r',
         ItemKind::View { .. } => 'v',
         ItemKind::MaterializedView { .. } => 'm',

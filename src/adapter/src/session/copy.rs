@@ -37,7 +37,8 @@ impl Session {
         }
         let style = self.statement_ctx().1.text_style();
         let (columns, binary) = (p.columns.len(), p.format == CopyFormat::Binary);
-        let sink = CopySink { plan: p, style, buffer: Vec::new(), rows: Vec::new(), parts: Vec::new(), line: 0, begun: false, ended: false };
+        let table = self.table(p.table)?.name.clone();
+        let sink = CopySink { plan: p, table, style, buffer: Vec::new(), rows: Vec::new(), parts: Vec::new(), line: 0, begun: false, ended: false };
         Ok(Response::CopyIn { columns, binary, sink })
     }
 }
@@ -50,6 +51,8 @@ const COPY_BYTES_MAX: usize = 2_000 << 20;
 /// Takes COPY ... FROM STDIN: decodes whole records as they come, writes them at the end.
 pub struct CopySink {
     plan: CopyFromPlan,
+    /// The table's name.
+    table: String,
     style: TextStyle,
     buffer: Vec<u8>,
     /// The given columns of rows: the newest as values, the others as columns, which take a fraction of the memory.
@@ -92,7 +95,7 @@ impl CopySink {
                     }
                     rows.push(row);
                 }
-                session.check_rows(&item, &rows, &self.plan.checks, &ctx)?;
+                session.check_rows(&item, &rows, &self.plan.checks, &ctx).map_err(|e| e.in_context(format!("COPY {}", item.name)))?;
                 let whole = Batch::from_rows(&item.desc.types, rows.iter().map(Vec::as_slice));
                 bytes += whole.bytes();
                 if bytes > COPY_BYTES_MAX {
@@ -102,7 +105,8 @@ impl CopySink {
                 count += part.len;
                 deltas.push(Deltas::inserts(whole));
             }
-            session.write_deltas(&item, Deltas::concat(deltas)).await?;
+            let written = session.write_deltas(&item, Deltas::concat(deltas)).await;
+            written.map_err(|e| if e.code == state::UNIQUE_VIOLATION { e.in_context(format!("COPY {}", item.name)) } else { e })?;
             Ok(format!("COPY {count}"))
         }
         .await;
@@ -158,31 +162,34 @@ impl CopySink {
     fn value(&self, i: usize, field: Option<&str>) -> Result<Value, SqlError> {
         let Some(text) = field else { return Ok(Value::Null) };
         let ty = self.column(i);
-        from_text(text, &ty.ty, ty.typmod, &self.style).map_err(|e| self.context(e))
+        from_text(text, &ty.ty, ty.typmod, &self.style).map_err(|e| self.context(e, Some((&self.plan.desc.names[self.plan.columns[i]], text))))
     }
 
-    /// Says which line an error is in.
-    fn context(&self, mut e: SqlError) -> SqlError {
-        let place = format!("COPY line {}", self.line);
-        e.detail = Some(match e.detail {
-            Some(d) => format!("{d} ({place})"),
+    /// Says where in the data an error is, as Postgres does: the line, and of it what is known.
+    fn context(&self, e: SqlError, what: Option<(&str, &str)>) -> SqlError {
+        let place = format!("COPY {}, line {}", self.table, self.line);
+        e.in_context(match what {
+            Some(("", line)) => format!("{place}: \"{}\"", shortened(line)),
+            Some((column, value)) => format!("{place}, column {column}: \"{}\"", shortened(value)),
             None => place,
-        });
-        e
+        })
     }
 
     fn bad(&self, message: String) -> SqlError {
-        self.context(SqlError::new(state::BAD_COPY_FILE_FORMAT, message))
+        self.context(SqlError::new(state::BAD_COPY_FILE_FORMAT, message), None)
     }
 
-    fn push_fields(&mut self, fields: Vec<Option<String>>) -> Result<(), SqlError> {
+    /// `line`: as it came.
+    fn push_fields(&mut self, fields: Vec<Option<String>>, line: &str) -> Result<(), SqlError> {
         let n = self.plan.columns.len();
         if fields.len() < n {
             let missing = &self.plan.desc.names[self.plan.columns[fields.len()]];
-            return Err(self.bad(format!("missing data for column \"{missing}\"")));
+            let e = SqlError::new(state::BAD_COPY_FILE_FORMAT, format!("missing data for column \"{missing}\""));
+            return Err(self.context(e, Some(("", line))));
         }
         if fields.len() > n {
-            return Err(self.bad("extra data after last expected column".into()));
+            let e = SqlError::new(state::BAD_COPY_FILE_FORMAT, "extra data after last expected column");
+            return Err(self.context(e, Some(("", line))));
         }
         let row = fields.iter().enumerate().map(|(i, f)| self.value(i, f.as_deref())).collect::<Result<Row, _>>()?;
         self.keep(row);
@@ -212,13 +219,13 @@ impl CopySink {
                 self.begun = true;
                 continue;
             }
-            let text = std::str::from_utf8(line).map_err(|_| self.context(invalid_utf8()))?;
+            let text = std::str::from_utf8(line).map_err(|_| self.context(invalid_utf8(), None))?;
             if self.plan.columns.is_empty() && text.is_empty() {
                 self.keep(vec![]);
                 continue;
             }
             let fields = split_text(text, delimiter).into_iter().map(|f| if f == null { None } else { Some(unescape(f)) }).collect();
-            self.push_fields(fields)?;
+            self.push_fields(fields, text)?;
         }
         self.buffer = buffer[start.min(buffer.len())..].to_vec();
         Ok(())
@@ -253,7 +260,7 @@ impl CopySink {
                     }
                 })
                 .collect();
-            self.push_fields(fields)?;
+            self.push_fields(fields, String::from_utf8_lossy(&buffer[start - used..start]).trim_end_matches(['\r', '\n']))?;
         }
         self.buffer = buffer[start.min(buffer.len())..].to_vec();
         Ok(())
@@ -326,7 +333,7 @@ impl CopySink {
                 self.line -= 1;
                 return Ok(Tuple::Partial);
             };
-            row.push(binary::from_binary(field, &self.column(i).ty).map_err(|e| self.context(e))?);
+            row.push(binary::from_binary(field, &self.column(i).ty).map_err(|e| self.context(e, Some((&self.plan.desc.names[self.plan.columns[i]], ""))))?);
             at += len;
         }
         Ok(Tuple::Row(row, at))
@@ -337,6 +344,15 @@ enum Tuple {
     Row(Row, usize),
     End,
     Partial,
+}
+
+/// Long values are cut, as Postgres cuts them.
+fn shortened(text: &str) -> String {
+    const CHARS_MAX: usize = 100;
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 fn invalid_utf8() -> SqlError {

@@ -196,7 +196,7 @@ impl Session {
         self.apply(vec![Op::Create { item: Box::new(item.clone()), plan: None }])?;
         let count = rows.len();
         self.write(&item, rows.into_iter().map(|r| (r, 1)).collect()).await?;
-        Ok(Response::Tag(format!("SELECT {count}")))
+        Ok(Response::Tag(if p.with_data { format!("SELECT {count}") } else { "CREATE TABLE AS".into() }))
     }
 
     async fn create_view(&mut self, mut p: CreateViewPlan, materialized: bool) -> Result<Response, SqlError> {
@@ -419,6 +419,7 @@ impl Session {
             .filter(|id| !roots.contains(id))
             .filter_map(|id| catalog.item(*id))
             .filter(|i| !matches!(i.kind, ItemKind::Index { .. } | ItemKind::Errors { .. }))
+            .filter(|i| !matches!(i.kind, ItemKind::SourceTable { source, .. } if order.contains(&source)))
             .map(|i| format!("drop cascades to {} {}", i.noun(), self.shown_name(i)))
             .collect();
         match also.as_slice() {

@@ -5,7 +5,7 @@ use super::{Response, Session};
 use crate::catalog::ItemKind;
 use optimize::explain::{explain_lir, explain_mir, explain_peek, Names};
 use optimize::{OptimizeCtx, Peek};
-use plan::Finishing;
+use plan::{Finishing, Import, PeekPlan};
 use repr::{GlobalId, SqlError, SqlType, Value};
 use sql::ast::ExplainStage;
 use sql::hir::Hir;
@@ -89,8 +89,43 @@ impl Session {
                     }
                 }
             }
-            _ => Ok(explain_mir(&optimized, &shown)),
+            _ => {
+                let text = explain_mir(&optimized, &shown);
+                let running = self.shared.catalog();
+                match finishing {
+                    Some(f) => {
+                        let peek = optimize::plan_peek(&optimized, f, &octx, &|id| self.shared.planner.indexes_on(&running, id))?;
+                        Ok(text + &used_arrangements(&peek, &names))
+                    }
+                    None => Ok(text),
+                }
+            }
         }
+    }
+}
+
+/// Which arrangements a one-off query reads, and how; nothing if it reads none.
+fn used_arrangements(peek: &Peek, names: &dyn Fn(GlobalId) -> String) -> String {
+    let lines: Vec<String> = peek
+        .imports
+        .iter()
+        .filter_map(|i| match i {
+            Import::Arrangement { object, index, .. } => {
+                let how = match &peek.plan {
+                    PeekPlan::Arrangement { keys: Some(keys), .. } => format!("look-up of {} key{}", keys.len(), if keys.len() == 1 { "" } else { "s" }),
+                    PeekPlan::Arrangement { .. } => "scan".to_owned(),
+                    _ => "import".to_owned(),
+                };
+                let what = if index == object { names(*index) } else { format!("{} on {}", names(*index), names(*object)) };
+                Some(format!("  {what} ({how})\n"))
+            }
+            Import::Shard { .. } => None,
+        })
+        .collect();
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\nUsed indexes:\n{}", lines.concat())
     }
 }
 

@@ -396,7 +396,7 @@ impl Session {
             Plan::Truncate(ids) => self.truncate(ids).await,
             Plan::CopyTo(p) => self.copy_to(*p).await,
             Plan::CopyFrom(p) => self.copy_from(*p).await,
-            Plan::Begin(modes) => self.begin(&modes),
+            Plan::Begin(tag, modes) => self.begin(tag, &modes),
             Plan::SetTransaction { session, modes } => self.set_transaction(session, &modes),
             Plan::Commit { chain } => self.commit_statement(chain).await,
             Plan::Rollback { chain } => self.rollback_statement(chain),

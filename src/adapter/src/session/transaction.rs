@@ -142,7 +142,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn begin(&mut self, modes: &[TransactionMode]) -> Result<Response, SqlError> {
+    pub(super) fn begin(&mut self, tag: &str, modes: &[TransactionMode]) -> Result<Response, SqlError> {
         if self.txn.in_block() {
             self.notice("WARNING", SqlError::new(state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress"));
         }
@@ -152,7 +152,7 @@ impl Session {
             o.read_only |= read_only;
         }
         self.apply_modes(modes)?;
-        Ok(Response::Tag("BEGIN".into()))
+        Ok(Response::Tag(tag.into()))
     }
 
     pub(super) fn set_transaction(&mut self, session: bool, modes: &[TransactionMode]) -> Result<Response, SqlError> {

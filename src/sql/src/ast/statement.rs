@@ -52,7 +52,8 @@ pub enum Statement {
         name: ObjectName,
         text: Option<String>,
     },
-    Begin(Vec<TransactionMode>),
+    /// With the tag: `BEGIN` or `START TRANSACTION`.
+    Begin(&'static str, Vec<TransactionMode>),
     SetTransaction {
         session: bool,
         modes: Vec<TransactionMode>,

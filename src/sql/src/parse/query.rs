@@ -558,7 +558,7 @@ impl Parser<'_> {
         }
         self.expect_kw("using")?;
         let cols = self.col_id_list()?;
-        let alias = if self.eat_kw("as") { Some(self.col_id()?) } else { None };
+        let alias = if !self.at_as_of() && self.eat_kw("as") { Some(self.col_id()?) } else { None };
         Ok(JoinCond::Using(cols, alias))
     }
 

@@ -12,12 +12,12 @@ impl Parser<'_> {
             "begin" => {
                 self.next();
                 let _ = self.eat_kw("work") || self.eat_kw("transaction");
-                Statement::Begin(self.transaction_modes()?)
+                Statement::Begin("BEGIN", self.transaction_modes()?)
             }
             "start" => {
                 self.next();
                 self.expect_kw("transaction")?;
-                Statement::Begin(self.transaction_modes()?)
+                Statement::Begin("START TRANSACTION", self.transaction_modes()?)
             }
             "commit" | "end" => {
                 self.next();

@@ -144,7 +144,7 @@ impl Binder<'_> {
             Statement::Drop(d) => self.drop_plan(d),
             Statement::Alter(a) => self.alter(a),
             Statement::Comment { kind, name, text } => self.comment(*kind, name, text.clone()),
-            Statement::Begin(m) => Ok(Plan::Begin(m.clone())),
+            Statement::Begin(tag, m) => Ok(Plan::Begin(tag, m.clone())),
             Statement::SetTransaction { session, modes } => Ok(Plan::SetTransaction { session: *session, modes: modes.clone() }),
             Statement::Commit { chain } => Ok(Plan::Commit { chain: *chain }),
             Statement::Rollback { chain } => Ok(Plan::Rollback { chain: *chain }),
@@ -200,6 +200,9 @@ impl Binder<'_> {
             }
             // LISTEN is refused, so there is nothing to stop: drivers say it when they reset a connection.
             Statement::Unsupported(what) if what == "UNLISTEN" => Ok(Plan::Nothing { tag: "UNLISTEN", notice: None }),
+            // Space is reclaimed in the background and plans use no statistics: there is nothing left to do.
+            Statement::Unsupported(what) if what == "VACUUM" => Ok(Plan::Nothing { tag: "VACUUM", notice: None }),
+            Statement::Unsupported(what) if what == "ANALYZE" => Ok(Plan::Nothing { tag: "ANALYZE", notice: None }),
             Statement::Unsupported(what) => Err(SqlError::unsupported(what, "see the list of statements in the documentation")),
         }
     }
@@ -519,7 +522,9 @@ impl Binder<'_> {
                 d.types[3] = SqlType::Text.array_of().not_null();
                 d
             }
-            Sources | Connections | Sinks | Objects => text_columns(&["name", "type", "comment"]),
+            Sources | Sinks => text_columns(&["name", "type", "cluster", "comment"]),
+            MaterializedViews => text_columns(&["name", "cluster", "comment"]),
+            Connections | Objects => text_columns(&["name", "type", "comment"]),
             _ => text_columns(&["name", "comment"]),
         };
         Ok(Plan::Show(ShowPlan { kind: s.kind, schema, relation, like: s.like.clone(), desc }))

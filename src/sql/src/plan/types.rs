@@ -106,7 +106,8 @@ pub enum Plan {
         text: Option<String>,
     },
 
-    Begin(Vec<TransactionMode>),
+    /// With the tag.
+    Begin(&'static str, Vec<TransactionMode>),
     SetTransaction {
         session: bool,
         modes: Vec<TransactionMode>,
