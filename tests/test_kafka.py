@@ -313,6 +313,18 @@ def test_every_metadata_column_of_an_upsert(rd, kafka, topic):
     rd.settled("SELECT count(*) FROM um", [(0,)])
 
 
+def test_a_whole_key_is_text_where_nothing_else_is_said(rd, kafka, topic):
+    connect_kafka(rd, kafka)
+    kafka.produce(topic, *[{"key": k, "value": json.dumps({"v": n}), "partition": 0} for n, k in enumerate(("user-1", "user-2", '{"id": 3}', "user-1", None))])
+    rd.sql(f"CREATE SOURCE wk (v int) FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT JSON INCLUDE KEY AS key, OFFSET",
+           f"CREATE SOURCE wu (v int) FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT JSON ENVELOPE UPSERT",
+           f"CREATE SOURCE wj (v int) FROM KAFKA CONNECTION k (TOPIC '{topic}') KEY FORMAT JSON VALUE FORMAT JSON INCLUDE KEY AS key")
+    rd.settled('SELECT v, key, "offset" FROM wk', [(0, "user-1", 0), (1, "user-2", 1), (2, '{"id": 3}', 2), (3, "user-1", 3), (4, None, 4)])
+    rd.settled("SELECT v, key FROM wu", [(3, "user-1"), (1, "user-2"), (2, '{"id": 3}')])
+    rd.settled("SELECT v, key->>'id' FROM wj", [(2, "3"), (4, None)])
+    rd.settled("SELECT count(*) FROM wj_errors", [(3,)])
+
+
 @pytest.mark.parametrize("statement, code, word", [
     ("(TOPIC '{t}') FORMAT JSON ENVELOPE DEBEZIUM", "22023", "column list"),
     ("(TOPIC '{t}', GROUP ID 'x') FORMAT TEXT", "0A000", "group id"),
@@ -323,6 +335,9 @@ def test_every_metadata_column_of_an_upsert(rd, kafka, topic):
     ("(TOPIC '{t}') FORMAT TEXT INCLUDE PATH", "0A000", "PATH"),
     ("(FORMAT 'x') FORMAT TEXT", "22023", "format"),
     ("FORMAT TEXT", "22023", "topic"),
+    ("(TOPIC '') FORMAT TEXT", "22023", "topic"),
+    ("(TOPIC '{t}', START OFFSET (3, -1)) FORMAT TEXT", "22023", "negative"),
+    ("(TOPIC '{t}', TOPIC 'b') FORMAT TEXT", "22023", "more than once"),
 ])
 def test_what_a_kafka_source_refuses(db, rd, kafka, statement, code, word):
     connect_kafka(rd, kafka)

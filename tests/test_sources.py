@@ -197,3 +197,9 @@ def test_a_growing_file_through_kills(riverdelta, tmp_path):
     stop.set()
     th.join()
     r.settled("SELECT n, s, d FROM v", [(written, written * (written - 1) // 2, written)])
+
+
+def test_a_key_needs_an_envelope(db, files):
+    with pytest.raises(psycopg.errors.FeatureNotSupported) as e:
+        db.execute(f"CREATE SOURCE keyed (a int PRIMARY KEY, b text) FROM FILE (PATH '{files}/a.csv') FORMAT CSV")
+    assert "ENVELOPE UPSERT" in str(e.value)

@@ -214,7 +214,10 @@ impl Binder<'_> {
                         other => return Err(invalid(format!("unknown kafka source option \"{other}\"")).at(o.pos)),
                     }
                 }
-                let topic = topic.ok_or_else(|| invalid("kafka source option \"topic\" is required"))?;
+                let topic = topic.filter(|t| !t.is_empty()).ok_or_else(|| invalid("kafka source option \"topic\" is required"))?;
+                if matches!(&start, KafkaStartPlan::Offsets(list) if list.iter().any(|o| *o < 0)) {
+                    return Err(invalid("START OFFSET must not be negative").with_hint("Write START TIMESTAMP -60000 for the last minute."));
+                }
                 no_tables_to_choose(c)?;
                 let Some(value) = &c.formats.value else { return Err(invalid("a kafka source requires FORMAT")) };
                 let relation = self.source_relation(p, c, value, envelope)?;
@@ -222,10 +225,11 @@ impl Binder<'_> {
                 let value_format = self.format(value, n)?;
                 let key_format = match &c.formats.key {
                     Some(k) => Some(self.format(k, 1)?),
-                    None if envelope != EnvelopePlan::None || c.include.iter().any(|i| i.what == IncludeKind::Key) => {
-                        // The key is read as the value is, where nothing else is said; text keys are the common case for CSV and TEXT.
+                    // Where nothing else is said, key columns are members of a JSON key, as those of JSON values are; a whole key is text.
+                    None if relation.columns.iter().any(|c| matches!(c, ColumnOrigin::Key(_))) => {
+                        let by_member = relation.columns.iter().any(|c| matches!(c, ColumnOrigin::Key(name) if !name.is_empty()));
                         Some(match &value_format {
-                            FormatPlan::Json => FormatPlan::Json,
+                            FormatPlan::Json if by_member => FormatPlan::Json,
                             FormatPlan::Bytes => FormatPlan::Bytes,
                             _ => FormatPlan::Text,
                         })
@@ -371,6 +375,9 @@ impl Binder<'_> {
             let shape = self.table_shape(p, c.name.last(), &c.columns, &c.constraints)?;
             desc = shape.desc;
             key = shape.unique.iter().find(|u| u.2).map(|u| u.1.clone());
+            if envelope == EnvelopePlan::None && !shape.unique.is_empty() {
+                return Err(SqlError::unsupported("a key of a source whose records only append", "write ENVELOPE UPSERT, or make keys unique in a view"));
+            }
             columns = desc.names.iter().map(|n| ColumnOrigin::Value(n.clone())).collect();
             desc.keys.clear();
         }
@@ -409,11 +416,7 @@ impl Binder<'_> {
             }
             match &i.what {
                 IncludeKind::Key => {
-                    let ty = match c.formats.key.as_ref().or(c.formats.value.as_ref()) {
-                        Some(FormatSpec::Json) => SqlType::Jsonb,
-                        Some(FormatSpec::Bytes) => SqlType::Bytea,
-                        _ => SqlType::Text,
-                    };
+                    let ty = whole_key_type(c);
                     let upsert = envelope == EnvelopePlan::Upsert;
                     let at = add(&alias("key"), ty.nullable().with_nullable(!upsert), ColumnOrigin::Key(String::new()), i.pos, &mut desc)?;
                     if upsert && key_columns.is_none() {
@@ -447,12 +450,7 @@ impl Binder<'_> {
                 let key = match key_columns {
                     Some(k) => k,
                     None if envelope == EnvelopePlan::Upsert => {
-                        let ty = match c.formats.key.as_ref().or(c.formats.value.as_ref()) {
-                            Some(FormatSpec::Json) => SqlType::Jsonb,
-                            Some(FormatSpec::Bytes) => SqlType::Bytea,
-                            _ => SqlType::Text,
-                        };
-                        vec![add("key", ty.not_null(), ColumnOrigin::Key(String::new()), 0, &mut desc)?]
+                        vec![add("key", whole_key_type(c).not_null(), ColumnOrigin::Key(String::new()), 0, &mut desc)?]
                     }
                     None => {
                         return Err(
@@ -559,6 +557,15 @@ fn refuse_record_clauses(c: &ast::CreateSource, source: &str, why: &str) -> Resu
     match given.iter().find(|g| g.1) {
         Some((clause, _)) => Err(SqlError::unsupported(format!("{clause} for {source}"), why)),
         None => Ok(()),
+    }
+}
+
+/// What a column for the whole key of a message is.
+fn whole_key_type(c: &ast::CreateSource) -> SqlType {
+    match (&c.formats.key, &c.formats.value) {
+        (Some(FormatSpec::Json), _) => SqlType::Jsonb,
+        (Some(FormatSpec::Bytes), _) | (None, Some(FormatSpec::Bytes)) => SqlType::Bytea,
+        _ => SqlType::Text,
     }
 }
 
