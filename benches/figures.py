@@ -132,7 +132,7 @@ def freshness(name: str, r, send, events: int, rate: int = 200, flush=lambda: No
 
     def read():
         rest = b""
-        with contextlib.suppress(psycopg.errors.QueryCanceled), r.connect() as c, c.cursor() as cur, cur.copy("COPY (SUBSCRIBE figure_view) TO STDOUT") as copy:
+        with contextlib.suppress(psycopg.Error), r.connect() as c, c.cursor() as cur, cur.copy("COPY (SUBSCRIBE figure_view) TO STDOUT") as copy:
             for block in copy:
                 now = time.monotonic()
                 *lines, rest = (rest + bytes(block)).split(b"\n")
