@@ -116,6 +116,26 @@ pub struct Cte {
     /// WITH MUTUALLY RECURSIVE declares each column's type.
     pub types: Vec<TypeName>,
     pub query: CteBody,
+    pub search: Option<Search>,
+    pub cycle: Option<Cycle>,
+}
+
+/// SEARCH DEPTH | BREADTH FIRST BY … SET column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    pub breadth_first: bool,
+    pub by: Vec<Ident>,
+    pub set: Ident,
+}
+
+/// CYCLE … SET mark TO value DEFAULT value USING path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cycle {
+    pub by: Vec<Ident>,
+    pub mark: Ident,
+    pub to: Expr,
+    pub default: Expr,
+    pub path: Ident,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -66,6 +66,11 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>, SqlError> {
     }
 }
 
+/// Parses one query, made by the binder for a clause that stands for it.
+pub(crate) fn parse_query(sql: &str) -> Result<crate::ast::Query, SqlError> {
+    Parser::new(sql)?.query()
+}
+
 /// Parses one scalar expression, such as a stored default.
 pub fn parse_expr(sql: &str) -> Result<crate::ast::Expr, SqlError> {
     let mut p = Parser::new(sql)?;

@@ -460,6 +460,39 @@ impl Parser<'_> {
         Ok(With { recursive, ctes, mutual })
     }
 
+    fn search_opt(&mut self) -> Result<Option<Search>, SqlError> {
+        if !self.eat_kw("search") {
+            return Ok(None);
+        }
+        let breadth_first = self.eat_kw("breadth");
+        if !breadth_first {
+            self.expect_kw("depth")?;
+        }
+        self.expect_kws(&["first", "by"])?;
+        let by = self.comma_list(Self::col_id)?;
+        self.expect_kw("set")?;
+        Ok(Some(Search { breadth_first, by, set: self.col_id()? }))
+    }
+
+    fn cycle_opt(&mut self) -> Result<Option<Cycle>, SqlError> {
+        if !self.eat_kw("cycle") {
+            return Ok(None);
+        }
+        let pos = self.pos();
+        let by = self.comma_list(Self::col_id)?;
+        self.expect_kw("set")?;
+        let mark = self.col_id()?;
+        let mut marks = [true, false].map(|b| Expr::new(ExprKind::Bool(b), pos));
+        if self.eat_kw("to") {
+            marks[0] = self.expr()?;
+            self.expect_kw("default")?;
+            marks[1] = self.expr()?;
+        }
+        self.expect_kw("using")?;
+        let [to, default] = marks;
+        Ok(Some(Cycle { by, mark, to, default, path: self.col_id()? }))
+    }
+
     fn cte(&mut self, typed: bool) -> Result<Cte, SqlError> {
         let name = self.col_id()?;
         let (mut columns, mut types) = (Vec::new(), Vec::new());
@@ -483,10 +516,8 @@ impl Parser<'_> {
             }
             Ok(CteBody::Query(Box::new(p.query()?)))
         })?;
-        if self.is_kw("search") || self.is_kw("cycle") {
-            return Err(SqlError::unsupported("SEARCH or CYCLE", "keep the path in a column of the recursive query").at(self.pos()));
-        }
-        Ok(Cte { name, columns, types, query })
+        let (search, cycle) = (self.search_opt()?, self.cycle_opt()?);
+        Ok(Cte { name, columns, types, query, search, cycle })
     }
 
     fn column_decls(&mut self) -> Result<Vec<ColumnDecl>, SqlError> {

@@ -53,8 +53,21 @@ impl Binder<'_> {
                 }
             };
             let recursive = w.recursive && mentions(q, &c.name.name);
+            let clauses = c.search.is_some() || c.cycle.is_some();
+            if clauses && !recursive {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "WITH query is not recursive").at(c.name.pos));
+            }
             if recursive {
-                let (entry, made) = self.recursive_cte(c, q, &env)?;
+                let (entry, made) = if clauses {
+                    let QueryBody::SetOp { left, .. } = &q.body else {
+                        return Err(SqlError::new(state::SYNTAX_ERROR, "WITH query is not recursive").at(c.name.pos));
+                    };
+                    let names = rename(c, self.query(left, &env, true)?.names)?;
+                    let (c, q) = super::search_cycle::expand(c, q, &names)?;
+                    self.recursive_cte(&c, &q, &env)?
+                } else {
+                    self.recursive_cte(c, q, &env)?
+                };
                 env = env.with_cte(entry);
                 items.extend(made);
                 continue;

@@ -40,6 +40,8 @@ mod rounds;
 mod scalar;
 /// Names in scope.
 mod scope;
+/// SEARCH and CYCLE.
+mod search_cycle;
 /// UNION, INTERSECT, EXCEPT, VALUES.
 mod setop;
 /// Sources as data.
