@@ -28,7 +28,7 @@ mod wire;
 
 pub use batch::{Agent, Arr, RowB, RowSpine, Spans};
 pub use batcher::{sort_blocks, RowBatcher};
-pub use body::{Body, Slab};
+pub use body::{Body, Slab, NOTHING};
 pub use chunk::{RowChunk, TARGET};
 pub use diff::{Changed, Counted, DiffLogic, DiffTactic, GroupChanges, Place, Runs};
 pub use driver::{arrange, ArrangeCtl, Saved};

@@ -2,7 +2,7 @@
 //!
 //! Order is (lane, key bytes); lanes are hashes, so a sparse seek interpolates before it searches.
 
-use super::{Body, RowChunk, Time, Weight};
+use super::{Body, RowChunk, Time, Weight, NOTHING};
 use differential_dataflow::trace::chunk::ChunkBatch;
 
 /// The first key index `>= start` whose key is `>= (lane, key)`, for seeks that go a short way.
@@ -118,7 +118,7 @@ impl At {
 
     /// Moves to the first key with this lane or a greater one; true when a key has the lane.
     pub fn seek_lane<T: Time, R: Weight>(&mut self, b: &ChunkBatch<RowChunk<T, R>>, lane: u64) -> bool {
-        self.seek(b, lane, &[]) || b.chunks.get(self.chunk).is_some_and(|c| c.lanes[self.key] == lane)
+        self.seek(b, lane, NOTHING) || b.chunks.get(self.chunk).is_some_and(|c| c.lanes[self.key] == lane)
     }
 
     /// Visits all updates of the current key, across chunk boundaries, without moving. A key's updates may straddle chunks.

@@ -10,7 +10,7 @@ use super::arranged::{encode, STEP};
 use super::collection::Updates;
 use super::group::{least_form, AggInput};
 use super::Env;
-use crate::arrange::{arrange, exchange, reduce_totals, ArrangeCtl, Block, Body, Changes, Layout, Upd};
+use crate::arrange::{arrange, exchange, reduce_totals, ArrangeCtl, Block, Body, Changes, Layout, Upd, NOTHING};
 use crate::errors;
 use arrow_array::cast::AsArray;
 use arrow_array::Array;
@@ -86,8 +86,8 @@ fn sum_block(body: &Body<Timestamp, Diff>, layout: &Layout, forms: &Layout, inpu
     let readers: Vec<ArgReader<'_>> = inputs.iter().map(|i| ArgReader::open(&wide.cols[i.args.clone()], &i.types)).collect();
     let filters: Vec<Option<&arrow_array::BooleanArray>> = inputs.iter().map(|i| i.filter.map(|f| wide.cols[f].as_boolean())).collect();
     let form_vals = forms.vals_of(&Batch { len: n, cols: wide.cols[..forms.types.len()].to_vec() });
-    let form = |u: usize| form_vals.as_ref().map_or(&[][..], |f| f.get(u));
-    let mut slots: HashMap<(&[u8], &[u8], Timestamp), usize> = HashMap::new();
+    let form = |u: usize| form_vals.as_ref().map_or(NOTHING, |f| f.get(u));
+    let mut slots: HashMap<(&[u8], &[u8], Timestamp), usize, foldhash::fast::FixedState> = HashMap::default();
     let mut sums: Vec<(usize, Sums)> = Vec::new();
     for (u, key) in keys.iter().enumerate() {
         let (t, d) = (*body.time_at(u), *body.diffs.get(u));
