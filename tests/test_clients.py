@@ -362,3 +362,21 @@ def test_node_postgres(shop, tmp_path):
     script.write_text(NODE)
     r = subprocess.run(["node", str(script), str(shop.port)], capture_output=True, text=True, timeout=60, env={**os.environ, "NODE_PATH": modules})
     assert (r.returncode, r.stdout) == (0, "done\n"), r.stderr
+
+
+# --- Java -----------------------------------------------------------------------------------------
+
+
+def test_pgjdbc(pg, riverdelta):
+    """The program of `java/Shop.java` prints the same on PostgreSQL: statements, cursors, errors, metadata."""
+    cache = os.environ.get("RIVERDELTA_CACHE", os.path.expanduser("~/.cache/riverdelta"))
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "java", "Shop.java")
+    pg.sql("CREATE DATABASE jdbc")
+
+    def run(url: str) -> list[str]:
+        done = subprocess.run(["java", "-cp", os.path.join(cache, "java", "*"), program, url], capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.split("\n")
+
+    want = run(f"jdbc:postgresql://127.0.0.1:{pg.port}/jdbc?user=postgres")
+    assert run(f"jdbc:postgresql://127.0.0.1:{riverdelta.port}/riverdelta?user=riverdelta") == want

@@ -40,5 +40,5 @@ select c from p group by c having n > 1;
 begin; select set_config('application_name', 'inside', true); show application_name; commit;
 select set_config('application_name', 'after', false), current_setting('application_name');
 begin; select set_config('application_name', 'undone', false); rollback; show application_name;
-copy p to stdout with (format csv, header, force_quote *);
+copy (select * from p order by id) to stdout with (format csv, header, force_quote *);
 copy (select 1 a, 'x' "B") to stdout with csv header force quote "B";

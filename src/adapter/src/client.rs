@@ -119,6 +119,8 @@ pub struct Prepared {
     pub params: Vec<SqlType>,
     /// Columns of the result; `None` for statements that return no rows.
     pub result: Option<RelDesc>,
+    /// For each column of the result, `pg_class.oid` and `attnum` of the relation's column that it is; zeros where it is none. Empty: none is.
+    pub origins: Vec<(u32, i16)>,
 }
 
 /// What a statement answers.

@@ -189,6 +189,17 @@ fn series_time(args: &[Value], _: &[ColType], _: &[ColType], ctx: &EvalCtx, emit
 }
 
 /// Elements in row-major order; of composite elements, their fields.
+fn expand_array(args: &[Value], _: &[ColType], _: &[ColType], _: &EvalCtx, emit: Emit<'_>) -> Result<(), SqlError> {
+    if let Value::Array(a) = &args[0] {
+        for (e, n) in a.elems.iter().zip(1..) {
+            if !emit(vec![e.clone(), Value::Int4(n)]) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
 fn unnest(args: &[Value], _: &[ColType], columns: &[ColType], _: &EvalCtx, emit: Emit<'_>) -> Result<(), SqlError> {
     match &args[0] {
         Value::Array(a) => {
@@ -273,6 +284,8 @@ const ENTRIES: &[TableEntry] = &[
     TableEntry { names: &["generate_series_numeric", "generate_series_step_numeric"], fallible: true, rows: series_numeric },
     TableEntry { names: &["generate_series_timestamp", "generate_series_timestamptz"], fallible: true, rows: series_time },
     TableEntry { names: &["array_unnest", "multirange_unnest"], fallible: false, rows: unnest },
+    // information_schema._pg_expandarray, which drivers ask for the columns of keys: elements with their numbers.
+    TableEntry { names: &["13208"], fallible: false, rows: expand_array },
     TableEntry { names: &["generate_subscripts", "generate_subscripts_nodir"], fallible: false, rows: subscripts },
     TableEntry { names: &["regexp_matches", "regexp_matches_no_flags"], fallible: true, rows: regexp_matches },
     TableEntry { names: &["regexp_split_to_table", "regexp_split_to_table_no_flags"], fallible: true, rows: regexp_split },

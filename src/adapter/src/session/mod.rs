@@ -238,7 +238,7 @@ impl Session {
 
     /// Resolves a statement's parameter and result types. `params`: types the client fixed (`None`: infer).
     pub async fn prepare(&mut self, statement: Option<Statement>, params: Vec<Option<SqlType>>) -> Result<Prepared, SqlError> {
-        let Some(statement) = statement else { return Ok(Prepared { statement: None, params: vec![], result: None }) };
+        let Some(statement) = statement else { return Ok(Prepared { statement: None, params: vec![], result: None, origins: vec![] }) };
         let parsed = parsed(&statement)?;
         if self.txn.is_failed() && !transaction::ends(parsed) {
             return Err(transaction::in_failed_block());
@@ -250,7 +250,13 @@ impl Session {
             Some(desc) => Some(desc),
             None => described.result,
         };
-        Ok(Prepared { statement: Some(statement), params: described.params, result })
+        let catalog = self.catalog();
+        // A column of a view is the view's own, not the one below it.
+        let through_view = described.depends_on.iter().filter_map(|id| catalog.item(*id)).any(|i| matches!(i.kind, crate::catalog::ItemKind::View { .. }));
+        let origin =
+            |o: &Option<(repr::GlobalId, usize)>| o.and_then(|(id, c)| Some((u32::try_from(id.0).ok()?, i16::try_from(c + 1).ok()?))).unwrap_or((0, 0));
+        let origins = if through_view { vec![] } else { described.origins.iter().map(origin).collect() };
+        Ok(Prepared { statement: Some(statement), params: described.params, result, origins })
     }
 
     /// The result columns of EXECUTE and FETCH, which only the session knows.

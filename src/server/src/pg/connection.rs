@@ -395,7 +395,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let tag = match self.execute(&prepared, Vec::new()).await? {
                 Response::Rows { desc, mut rows, tag } => {
                     self.news();
-                    self.out.row_description(&desc, &[]);
+                    self.out.row_description(&desc, &[], &prepared.origins);
                     let count = self.stream_rows(&desc, &mut rows).await?;
                     Some(row_tag(tag, count))
                 }

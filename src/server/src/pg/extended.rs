@@ -56,7 +56,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 } else {
                     // A cursor that DECLARE opened is a portal too.
                     let desc = self.session.cursor_columns(&name).ok_or_else(|| no_portal(&name))?;
-                    self.out.row_description(&desc, &[]);
+                    self.out.row_description(&desc, &[], &[]);
                 }
                 Ok(())
             }
@@ -144,7 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     fn describe(&mut self, prepared: &Prepared, formats: &[i16]) {
         match &prepared.result {
-            Some(desc) => self.out.row_description(desc, formats),
+            Some(desc) => self.out.row_description(desc, formats, &prepared.origins),
             None => self.out.no_data(),
         }
     }

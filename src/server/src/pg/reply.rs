@@ -152,10 +152,13 @@ impl<W: AsyncWrite + Unpin> Out<W> {
         self.put(&ParameterDescription::new(types.iter().map(SqlType::oid).collect()));
     }
 
-    /// `formats`: one a column, one for all, or none (text).
-    pub fn row_description(&mut self, desc: &RelDesc, formats: &[i16]) {
+    /// `formats`: one a column, one for all, or none (text). `origins`: relation and attribute of each column, or none.
+    pub fn row_description(&mut self, desc: &RelDesc, formats: &[i16], origins: &[(u32, i16)]) {
         let fields = desc.names.iter().zip(&desc.types).enumerate();
-        let fields = fields.map(|(i, (name, ty))| FieldDescription::new(name.clone(), 0, 0, ty.ty.oid(), ty.ty.typlen(), ty.typmod, format_of(formats, i)));
+        let origin = |i: usize| origins.get(i).copied().unwrap_or((0, 0));
+        let fields = fields.map(|(i, (name, ty))| {
+            FieldDescription::new(name.clone(), origin(i).0 as i32, origin(i).1, ty.ty.oid(), ty.ty.typlen(), ty.typmod, format_of(formats, i))
+        });
         self.put(&RowDescription::new(fields.collect()));
     }
 

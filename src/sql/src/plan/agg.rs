@@ -9,10 +9,10 @@ use super::walk::{least_level, rewrite_aggregate, shift_one};
 use super::Binder;
 use crate::ast::*;
 use crate::hir::{ColumnRef, HirAggregate, HirScalar};
-use expr::catalog::{self, CastContext};
+use expr::catalog;
 use expr::ColumnOrder;
 use repr::error::state;
-use repr::{ColType, SqlError, SqlType, Value};
+use repr::{ColType, SqlError, SqlType};
 
 impl Binder<'_> {
     pub fn aggregate(&self, call: &FuncCall, name: &[&str], pos: Pos, env: &Env) -> Result<HirScalar, SqlError> {
@@ -279,10 +279,9 @@ impl Binder<'_> {
         let def = expr::table::by_oid(r.proc.oid).ok_or_else(|| {
             SqlError::unsupported(format!("set-returning function {}", self.proc_signature(r.proc)), "see the list of functions in the documentation").at(pos)
         })?;
-        let ret = self.return_type(r.proc, &r.ret);
+        let ret = self.return_type(r.proc, &r.ret, &arg_types);
         let (names, columns): (Vec<String>, Vec<ColType>) = match &ret {
             SqlType::Record(t) if !t.fields.is_empty() => {
-                // Polymorphic OUT columns take the arguments' types.
                 let mut out = (Vec::new(), Vec::new());
                 for f in &t.fields {
                     out.0.push(f.0.clone());
@@ -298,7 +297,6 @@ impl Binder<'_> {
                 (vec![name.to_owned()], vec![t.clone().nullable()])
             }
         };
-        let _ = (arg_types, CastContext::Implicit, Value::Null);
         Ok((def, columns, names, args))
     }
 }

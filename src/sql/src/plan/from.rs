@@ -294,7 +294,7 @@ impl Binder<'_> {
         decls: &[ColumnDecl],
         pos: Pos,
     ) -> Result<(Hir, Vec<String>, bool), SqlError> {
-        let record = matches!(&self.return_type(r.proc, &r.ret), SqlType::Record(t) if t.fields.is_empty());
+        let record = matches!(&self.return_type(r.proc, &r.ret, &[]), SqlType::Record(t) if t.fields.is_empty());
         if record && decls.is_empty() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is required for functions returning \"record\"").at(pos));
         }

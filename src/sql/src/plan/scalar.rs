@@ -626,13 +626,21 @@ impl Binder<'_> {
 
     pub fn plain_call(&self, r: super::func::Resolved, args: Vec<HirScalar>, positions: &[Pos]) -> Result<HirScalar, SqlError> {
         let args = self.coerce_args(&r, args, positions)?;
-        let ret = self.return_type(r.proc, &r.ret);
+        let types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
+        let ret = self.return_type(r.proc, &r.ret, &types);
         let nullable = !(r.proc.strict && args.iter().all(|a| !a.typ().nullable) && never_null(r.proc.name));
         self.call_oid(r.proc.oid, args, ret.nullable().with_nullable(nullable))
     }
 
-    /// The type of a call; functions with OUT parameters return a record of them.
-    pub fn return_type(&self, p: &expr::catalog::PgProc, ret: &SqlType) -> SqlType {
+    /// The type of a call with arguments of types `args`; functions with OUT parameters return a record of them.
+    pub fn return_type(&self, p: &expr::catalog::PgProc, ret: &SqlType, args: &[SqlType]) -> SqlType {
+        const ANYELEMENT: u32 = 2283;
+        let element = args.first().map(|t| match t {
+            SqlType::Array(e) => (**e).clone(),
+            SqlType::Int2Vector => SqlType::Int2,
+            SqlType::OidVector => SqlType::Oid,
+            other => other.clone(),
+        });
         if let (SqlType::Record(r), Some(modes), Some(all)) = (ret, &p.modes, &p.all_args) {
             if r.fields.is_empty() {
                 let fields: Vec<(String, ColType)> = modes
@@ -642,7 +650,8 @@ impl Binder<'_> {
                     .filter(|(_, (m, _))| matches!(m, 'o' | 'b' | 't'))
                     .filter_map(|(i, (_, t))| {
                         let name = p.arg_names.get(i).copied().unwrap_or("");
-                        Some((name.to_owned(), self.type_by_oid(*t)?.nullable()))
+                        let ty = if *t == ANYELEMENT { element.clone() } else { self.type_by_oid(*t) };
+                        Some((name.to_owned(), ty?.nullable()))
                     })
                     .collect();
                 if !fields.is_empty() {

@@ -4,12 +4,12 @@ use super::query::Bound;
 use super::scope::Env;
 use super::*;
 use crate::ast::{self, ExplainTarget, ObjectKind, ObjectName, SetValue, Statement, SubscribeFrom};
-use crate::hir::{Hir, HirScalar};
+use crate::hir::{ColumnRef, Hir, HirScalar};
 use crate::parse::ParsedStatement;
 use ::expr::catalog::CastContext;
 use ::expr::ColumnOrder;
 use ::plan::Finishing;
-use repr::{ColType, RelDesc};
+use repr::{ColType, GlobalId, RelDesc};
 
 /// Parameter and result types of a statement. `params`: types the client fixed; `None` or missing ones are inferred.
 pub fn describe(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Option<SqlType>]) -> Result<Described, SqlError> {
@@ -32,7 +32,40 @@ fn describe_inner(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Op
             None => return Err(SqlError::new(state::INDETERMINATE_DATATYPE, format!("could not determine data type of parameter ${}", i + 1))),
         }
     }
-    Ok(Described { params: types, result: result_of(&plan) })
+    let (origins, depends_on) = match &plan {
+        Plan::Select(s) => (origins(s), s.depends_on.clone()),
+        _ => (vec![], vec![]),
+    };
+    Ok(Described { params: types, result: result_of(&plan), origins, depends_on })
+}
+
+/// For each column of the result, the relation's column that it is.
+fn origins(s: &SelectPlan) -> Vec<Option<(GlobalId, usize)>> {
+    s.finishing.project.iter().map(|c| origin(&s.hir, *c)).collect()
+}
+
+/// The relation's column that column `c` of `hir` hands on as it is.
+fn origin(hir: &Hir, c: usize) -> Option<(GlobalId, usize)> {
+    match hir {
+        Hir::Get { id, .. } => Some((*id, c)),
+        Hir::Project { input, outputs } => origin(input, *outputs.get(c)?),
+        Hir::Map { input, scalars } => match c.checked_sub(input.arity()) {
+            None => origin(input, c),
+            Some(n) => match scalars.get(n)? {
+                HirScalar::Column(ColumnRef { level: 0, column }, _) if *column < input.arity() => origin(input, *column),
+                _ => None,
+            },
+        },
+        Hir::Filter { input, .. } | Hir::TopK { input, .. } | Hir::Distinct { input } => origin(input, c),
+        Hir::Join { left, right, .. } => match c.checked_sub(left.arity()) {
+            None => origin(left, c),
+            Some(n) => origin(right, n),
+        },
+        Hir::Reduce { input, group_key, .. } => origin(input, *group_key.get(c)?),
+        Hir::Window { input, .. } if c < input.arity() => origin(input, c),
+        Hir::Let { body, .. } => origin(body, c),
+        _ => None,
+    }
 }
 
 /// The plan of a statement with its parameters' values put in.

@@ -511,4 +511,8 @@ pub struct Described {
     pub params: Vec<SqlType>,
     /// None for statements that return no rows, and for EXECUTE and FETCH, whose result the session knows.
     pub result: Option<RelDesc>,
+    /// Of a SELECT, for each column of the result the relation's column that it is; views are looked through.
+    pub origins: Vec<Option<(GlobalId, usize)>>,
+    /// Of a SELECT, what it reads, views among them.
+    pub depends_on: Vec<GlobalId>,
 }
