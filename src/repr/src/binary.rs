@@ -279,9 +279,10 @@ impl<'a> Reader<'a> {
 pub fn from_binary(bytes: &[u8], ty: &SqlType) -> Result<Value, SqlError> {
     let mut r = Reader(bytes);
     let value = read(&mut r, ty)?;
-    match r.0.is_empty() {
-        true => Ok(value),
-        false => Err(bad("incorrect binary data format")),
+    match (r.0.is_empty(), ty) {
+        (true, _) => Ok(value),
+        (false, SqlType::Range(_) | SqlType::Multirange(_)) => Err(SqlError::new(state::PROTOCOL_VIOLATION, "invalid message format")),
+        (false, _) => Err(bad("incorrect binary data format")),
     }
 }
 
@@ -333,8 +334,11 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
             Value::Jsonb(Box::new(jsonb::parse(r.text()?)?))
         }
         SqlType::JsonPath => {
-            r.u8()?;
-            Value::text(r.text()?)
+            let version = r.u8()?;
+            if version != 1 {
+                return Err(SqlError::internal(format!("unsupported jsonpath version number: {version}")));
+            }
+            text::from_text(r.text()?, ty, -1, &TextStyle::default())?
         }
         SqlType::Char => match r.u8()? {
             0 => Value::text(""),
@@ -370,7 +374,10 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
         }
         SqlType::Range(e) => Value::Range(Box::new(read_range(r, e)?)),
         SqlType::Multirange(e) => {
-            let n = r.i32()?;
+            let n = r.u32()?;
+            if n > 134_217_727 {
+                return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("invalid memory allocation request size 8 * {n}")));
+            }
             let mut out = Vec::new();
             for _ in 0..n {
                 let len = r.i32()?;
@@ -392,13 +399,13 @@ fn timestamp(r: &mut Reader<'_>) -> Result<i64, SqlError> {
 
 fn read_numeric(r: &mut Reader<'_>) -> Result<Numeric, SqlError> {
     let (n, weight, sign, scale) = (r.u16()?, r.u16()? as i16, r.u16()?, r.u16()?);
-    match sign {
-        NUMERIC_NAN => return Ok(Numeric::NaN),
-        NUMERIC_POS_INF => return Ok(Numeric::PosInf),
-        NUMERIC_NEG_INF => return Ok(Numeric::NegInf),
-        NUMERIC_POSITIVE | NUMERIC_NEGATIVE => {}
+    let special = match sign {
+        NUMERIC_NAN => Some(Numeric::NaN),
+        NUMERIC_POS_INF => Some(Numeric::PosInf),
+        NUMERIC_NEG_INF => Some(Numeric::NegInf),
+        NUMERIC_POSITIVE | NUMERIC_NEGATIVE => None,
         _ => return Err(bad("invalid sign in external \"numeric\" value")),
-    }
+    };
     if scale > 0x3fff {
         return Err(bad("invalid scale in external \"numeric\" value"));
     }
@@ -409,6 +416,9 @@ fn read_numeric(r: &mut Reader<'_>) -> Result<Numeric, SqlError> {
             return Err(bad("invalid digit in external \"numeric\" value"));
         }
         digits.extend_from_slice(&[(d / 1000) as u8, (d / 100 % 10) as u8, (d / 10 % 10) as u8, (d % 10) as u8]);
+    }
+    if let Some(special) = special {
+        return Ok(special);
     }
     let exponent = (i32::from(weight) + 1) * 4;
     while digits.last() == Some(&0) {
@@ -436,7 +446,10 @@ fn read_inet(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
 
 fn read_array(r: &mut Reader<'_>, elem: &SqlType) -> Result<Value, SqlError> {
     let (ndims, flags, oid) = (r.i32()?, r.i32()?, r.u32()?);
-    if !(0..=6).contains(&ndims) {
+    if ndims < 0 {
+        return Err(bad(&format!("invalid number of dimensions: {ndims}")));
+    }
+    if ndims > 6 {
         let m = format!("number of array dimensions ({ndims}) exceeds the maximum allowed (6)");
         return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, m));
     }
@@ -451,14 +464,22 @@ fn read_array(r: &mut Reader<'_>, elem: &SqlType) -> Result<Value, SqlError> {
     let mut count: i64 = i64::from(ndims > 0);
     for _ in 0..ndims {
         let (n, lb) = (r.i32()?, r.i32()?);
-        count = count.saturating_mul(n.max(0).into());
+        if n < 0 {
+            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "array size exceeds the maximum allowed (134217727)"));
+        }
+        if n > 0 && lb.checked_add(n).is_none() {
+            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("array lower bound is too large: {lb}")));
+        }
+        count = count.saturating_mul(n.into());
         dims.push((n, lb));
     }
+    let missing = || bad("insufficient data left in message");
     // Each element takes at least its length.
     if count > (r.0.len() / 4) as i64 {
-        return Err(short());
+        return Err(missing());
     }
-    let elems = (0..count).map(|_| r.part(elem)).collect::<Result<Vec<_>, _>>()?;
+    let elems = (0..count).map(|_| r.part(elem)).collect::<Result<Vec<_>, _>>();
+    let elems = elems.map_err(|e| if e.code == state::PROTOCOL_VIOLATION { missing() } else { e })?;
     let dims = if elems.is_empty() { Vec::new() } else { dims };
     Ok(Value::Array(Box::new(ArrayValue { elems, dims })))
 }

@@ -20,7 +20,7 @@ pub enum ExprKind {
     /// Digits, with or without point and exponent.
     Number(String),
     String(String),
-    /// `B'01'` and `X'1f'`: the digits with their prefix letter.
+    /// The bits of `B'01'` or `X'1f'`, as 0 and 1.
     BitString(String),
     Unary {
         op: OpName,

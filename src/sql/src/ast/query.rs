@@ -57,6 +57,8 @@ pub struct Select {
     pub group_by: Vec<GroupItem>,
     pub group_distinct: bool,
     pub having: Option<Expr>,
+    /// QUALIFY: a condition on what window functions gave.
+    pub qualify: Option<Expr>,
     pub windows: Vec<(Ident, WindowSpec)>,
     pub pos: Pos,
 }
@@ -72,6 +74,8 @@ pub enum Distinct {
 pub struct Target {
     pub expr: Expr,
     pub alias: Option<Ident>,
+    /// Of a star: the columns that EXCEPT takes out.
+    pub except: Vec<Ident>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

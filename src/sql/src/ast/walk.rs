@@ -27,7 +27,7 @@ pub fn query_mentions(q: &Query, name: &str) -> bool {
 fn select_mentions(s: &Select, name: &str) -> bool {
     s.from.iter().any(|t| table_mentions(t, name))
         || s.targets.iter().any(|t| expr_mentions(&t.expr, name))
-        || s.filter.iter().chain(&s.having).any(|e| expr_mentions(e, name))
+        || s.filter.iter().chain(&s.having).chain(&s.qualify).any(|e| expr_mentions(e, name))
         || s.group_by.iter().any(|g| group_mentions(g, name))
         || matches!(&s.distinct, Distinct::On(es) if es.iter().any(|e| expr_mentions(e, name)))
         || s.windows.iter().any(|(_, w)| window_mentions(w, name))

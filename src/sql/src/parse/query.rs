@@ -69,7 +69,7 @@ impl Parser<'_> {
             first
         } else {
             // ( … ORDER BY x) ORDER BY y: the inner one is a query of its own.
-            let star = Target { expr: Expr::new(ExprKind::Star(Vec::new()), pos), alias: None };
+            let star = Target { expr: Expr::new(ExprKind::Star(Vec::new()), pos), alias: None, except: Vec::new() };
             let alias = Alias { name: Ident { name: "*SELECT*".into(), pos }, columns: Vec::new() };
             let from = TableRef::Subquery { lateral: false, query: Box::new(first), alias: Some(alias) };
             let body = QueryBody::Select(Box::new(Select {
@@ -81,6 +81,7 @@ impl Parser<'_> {
                 group_by: Vec::new(),
                 group_distinct: false,
                 having: None,
+                qualify: None,
                 windows: Vec::new(),
                 pos,
             }));
@@ -251,7 +252,7 @@ impl Parser<'_> {
             self.next();
             self.eat_kw("only");
             let name = self.object_name()?;
-            let star = Target { expr: Expr::new(ExprKind::Star(Vec::new()), pos), alias: None };
+            let star = Target { expr: Expr::new(ExprKind::Star(Vec::new()), pos), alias: None, except: Vec::new() };
             QueryBody::Select(Box::new(Select {
                 distinct: Distinct::All,
                 targets: vec![star],
@@ -261,6 +262,7 @@ impl Parser<'_> {
                 group_by: Vec::new(),
                 group_distinct: false,
                 having: None,
+                qualify: None,
                 windows: Vec::new(),
                 pos,
             }))
@@ -315,6 +317,7 @@ impl Parser<'_> {
             group_by = self.comma_list(Self::group_item)?;
         }
         let having = if self.eat_kw("having") { Some(self.expr()?) } else { None };
+        let mut qualify = self.qualify_opt()?;
         let windows = if self.eat_kw("window") {
             self.comma_list(|p| {
                 let name = p.col_id()?;
@@ -324,7 +327,10 @@ impl Parser<'_> {
         } else {
             Vec::new()
         };
-        Ok(Select { distinct, targets, into, from, filter, group_by, group_distinct, having, windows, pos })
+        if qualify.is_none() {
+            qualify = self.qualify_opt()?;
+        }
+        Ok(Select { distinct, targets, into, from, filter, group_by, group_distinct, having, qualify, windows, pos })
     }
 
     fn at_target_end(&self) -> bool {
@@ -352,16 +358,73 @@ impl Parser<'_> {
     pub fn target(&mut self) -> Result<Target, SqlError> {
         let pos = self.pos();
         if self.eat_op("*") {
-            return Ok(Target { expr: Expr::new(ExprKind::Star(Vec::new()), pos), alias: None });
+            let except = self.except_columns()?;
+            return Ok(Target { expr: Expr::new(ExprKind::Star(Vec::new()), pos), alias: None, except });
         }
         let outer = std::mem::replace(&mut self.label_depth, self.depth + 1);
         let expr = self.expr()?;
         self.label_depth = outer;
         if self.at_as_of() {
-            return Ok(Target { expr, alias: None });
+            return Ok(Target { expr, alias: None, except: Vec::new() });
+        }
+        if matches!(&*expr.kind, ExprKind::Star(_)) {
+            let except = self.except_columns()?;
+            return Ok(Target { expr, alias: None, except });
         }
         let alias = if self.eat_kw("as") { Some(self.col_label()?) } else { self.bare_label() };
-        Ok(Target { expr, alias })
+        Ok(Target { expr, alias, except: Vec::new() })
+    }
+
+    /// EXCEPT (a, b) behind a star, and not the set operation.
+    fn except_columns(&mut self) -> Result<Vec<Ident>, SqlError> {
+        let query = |t: &Tok| matches!(t, Tok::Punct("(")) || matches!(t, Tok::Word(w) if matches!(w.as_str(), "select" | "values" | "with" | "table"));
+        if !self.is_kw("except") || !self.is_punct_at(1, "(") || query(self.tok_at(2)) {
+            return Ok(Vec::new());
+        }
+        self.next();
+        self.col_id_list()
+    }
+
+    /// QUALIFY condition.
+    fn qualify_opt(&mut self) -> Result<Option<Expr>, SqlError> {
+        Ok(if self.at_qualify() && self.eat_kw("qualify") { Some(self.expr()?) } else { None })
+    }
+
+    /// Whether QUALIFY stands here as a clause: a relation may have it as its alias.
+    fn at_qualify(&self) -> bool {
+        let ends = match self.tok_at(1) {
+            Tok::Eof | Tok::Punct(")" | "," | ";") => true,
+            Tok::Word(w) => matches!(
+                w.as_str(),
+                "where"
+                    | "group"
+                    | "having"
+                    | "window"
+                    | "order"
+                    | "limit"
+                    | "offset"
+                    | "fetch"
+                    | "for"
+                    | "union"
+                    | "except"
+                    | "intersect"
+                    | "join"
+                    | "inner"
+                    | "left"
+                    | "right"
+                    | "full"
+                    | "cross"
+                    | "natural"
+                    | "on"
+                    | "using"
+                    | "tablesample"
+                    | "as"
+                    | "returning"
+                    | "set"
+            ),
+            _ => false,
+        };
+        self.is_kw("qualify") && !ends
     }
 
     fn group_item(&mut self) -> Result<GroupItem, SqlError> {
@@ -755,7 +818,8 @@ impl Parser<'_> {
 
     /// Words that begin a clause of our own where Postgres would take them for an alias.
     fn is_own_clause(&self) -> bool {
-        (self.is_kw("up") && self.is_kw_at(1, "to"))
+        self.at_qualify()
+            || (self.is_kw("up") && self.is_kw_at(1, "to"))
             || (self.is_kw("within") && self.is_kw_at(1, "timestamp"))
             || (self.is_kw("envelope") && self.is_any_kw_at(1, &["upsert", "debezium", "none"]))
     }

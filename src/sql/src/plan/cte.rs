@@ -208,7 +208,7 @@ impl Binder<'_> {
                         return within(what);
                     }
                 }
-                let exprs = s.targets.iter().map(|t| &t.expr).chain(&s.filter).chain(&s.having);
+                let exprs = s.targets.iter().map(|t| &t.expr).chain(&s.filter).chain(&s.having).chain(&s.qualify);
                 for e in exprs {
                     if crate::ast::walk::expr_mentions(e, name) {
                         return within("a subquery");

@@ -189,6 +189,9 @@ impl Binder<'_> {
         for t in &s.targets {
             self.target(t, &here, &mut targets)?;
         }
+        if targets.len() > 1664 {
+            return Err(SqlError::new(state::TOO_MANY_COLUMNS, "target lists can have at most 1664 entries"));
+        }
         let mut literals = Vec::new();
         for t in &mut targets {
             let untyped = t.expr.typ().ty == SqlType::Unknown && matches!(t.expr, HirScalar::Literal(..) | HirScalar::Parameter(..));
@@ -211,6 +214,13 @@ impl Binder<'_> {
             }
             None => None,
         };
+        let mut qualify = match &s.qualify {
+            Some(e) => {
+                level.calls.clause.set(Clause::OrderBy);
+                Some(self.condition(&self.with_labels(e, s, &here), &here, "QUALIFY")?)
+            }
+            None => None,
+        };
         let grouped = !s.group_by.is_empty() || having.is_some() || !level.calls.aggregates.borrow().is_empty() || !level.calls.groupings.borrow().is_empty();
         let heads: Vec<(String, HirScalar)> = if grouped { targets.iter().map(|t| (t.name.clone(), t.expr.clone())).collect() } else { Vec::new() };
         let mut all: Vec<&mut HirScalar> = Vec::new();
@@ -218,6 +228,7 @@ impl Binder<'_> {
         all.extend(targets.iter_mut().map(|t| &mut t.expr));
         all.extend(sort.iter_mut().map(|t| &mut t.expr));
         all.extend(distinct_on.iter_mut());
+        all.extend(qualify.iter_mut());
         if grouped {
             hir = self.group(s, hir, &level, &here, &heads, &mut all, &mut having_expr).map_err(|e| at_ungrouped(e, s, order_by))?;
             if let Some(h) = having_expr {
@@ -237,9 +248,40 @@ impl Binder<'_> {
             }
         }
         hir = self.windows(hir, &level, &mut all)?;
+        drop(all);
+        if let Some(q) = qualify {
+            hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(q) };
+        }
+        let mut all: Vec<&mut HirScalar> = targets.iter_mut().map(|t| &mut t.expr).collect();
+        all.extend(sort.iter_mut().map(|t| &mut t.expr));
+        all.extend(distinct_on.iter_mut());
         hir = self.set_returning(hir, &level, &mut all)?;
         drop(all);
         self.finish_select(s, hir, targets, sort, distinct_on, literals)
+    }
+
+    /// QUALIFY's condition with labels of the select list replaced by what they label, where no input column has the name.
+    fn with_labels(&self, e: &Expr, s: &Select, env: &Env) -> Expr {
+        let go = |x: &Expr| self.with_labels(x, s, env);
+        let kind = match &*e.kind {
+            ExprKind::Column(parts) if parts.len() == 1 && self.resolve_column(parts, env).is_err() => {
+                let labelled = s.targets.iter().find(|t| t.alias.as_ref().is_some_and(|a| a.name == parts[0].name));
+                return labelled.map_or_else(|| e.clone(), |t| t.expr.clone());
+            }
+            ExprKind::And(xs) => ExprKind::And(xs.iter().map(go).collect()),
+            ExprKind::Or(xs) => ExprKind::Or(xs.iter().map(go).collect()),
+            ExprKind::Not(x) => ExprKind::Not(go(x)),
+            ExprKind::Unary { op, arg } => ExprKind::Unary { op: op.clone(), arg: go(arg) },
+            ExprKind::Binary { op, left, right } => ExprKind::Binary { op: op.clone(), left: go(left), right: go(right) },
+            ExprKind::IsNull { arg, not } => ExprKind::IsNull { arg: go(arg), not: *not },
+            ExprKind::Between { arg, low, high, not, symmetric } => {
+                ExprKind::Between { arg: go(arg), low: go(low), high: go(high), not: *not, symmetric: *symmetric }
+            }
+            ExprKind::InList { arg, list, not } => ExprKind::InList { arg: go(arg), list: list.iter().map(go).collect(), not: *not },
+            ExprKind::Cast { arg, ty } => ExprKind::Cast { arg: go(arg), ty: ty.clone() },
+            _ => return e.clone(),
+        };
+        Expr::new(kind, e.pos)
     }
 
     /// LIMIT sees no column of its query; one that it names is 42P10 rather than unknown.
@@ -258,8 +300,14 @@ impl Binder<'_> {
     /// One item of the select list; `*` gives several.
     pub fn target(&self, t: &Target, env: &Env, out: &mut Vec<TargetItem>) -> Result<(), SqlError> {
         if let ExprKind::Star(parts) = &*t.expr.kind {
-            for (name, expr, pos) in self.expand_star(parts, env, t.expr.pos)? {
-                out.push(TargetItem { name, expr, pos });
+            let columns = self.expand_star(parts, env, t.expr.pos)?;
+            if let Some(e) = t.except.iter().find(|e| !columns.iter().any(|c| c.0 == e.name)) {
+                return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", e.name)).at(e.pos));
+            }
+            for (name, expr, pos) in columns {
+                if !t.except.iter().any(|e| e.name == name) {
+                    out.push(TargetItem { name, expr, pos });
+                }
             }
             return Ok(());
         }

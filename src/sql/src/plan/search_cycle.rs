@@ -67,7 +67,7 @@ pub fn expand(c: &Cte, q: &Query, names: &[String]) -> Result<(Cte, Query), SqlE
             return Err(bad(format!("column name \"{}\" already used in WITH query column list", a.name)));
         }
         let shown = ExprKind::Column(vec![Ident { name: alias.clone(), ..(*a).clone() }, (*a).clone()]);
-        term.targets.push(Target { expr: Expr::new(shown, a.pos), alias: None });
+        term.targets.push(Target { expr: Expr::new(shown, a.pos), alias: None, except: Vec::new() });
     }
     if let Some(y) = &c.cycle {
         let mark = Expr::new(ExprKind::Column(vec![Ident { name: alias, ..y.mark.clone() }, y.mark.clone()]), y.mark.pos);

@@ -1,0 +1,52 @@
+"""Statements that ask for too much end in a clear error, soon, and the server goes on."""
+
+import pytest
+from corpus import Wire
+
+DEEP = 5000
+
+# What is asked, and the SQLSTATE of the answer; None: it is answered.
+BOMBS = {
+    "a text of 2 GB": ("SELECT repeat('x', 2000000000)", "54000"),
+    "texts of 3 GB in one batch": ("SELECT string_agg(repeat('x', 1000000), ',') FROM generate_series(1, 3000)", "54000"),
+    "padding": ("SELECT lpad('x', 2000000000)", "54000"),
+    "a format's width": ("SELECT format('%2000000000s', 'x')", "54000"),
+    "an array of 2,000,000,000": ("SELECT array_fill(0, ARRAY[2000000000])", "54000"),
+    "a subscript far away": ("UPDATE bombs SET a[2000000000] = 1", "54000"),
+    "nested quantifiers": ("SELECT repeat('a', 100000) ~ '(a+)+$b'", None),
+    "a regular expression of 10,000 parentheses": ("SELECT 'x' ~ (repeat('(', 10000) || repeat(')', 10000))", "2201B"),
+    "repetition of repetition": ("SELECT 'x' ~ '((a{0,255}){0,255}){0,255}'", "2201B"),
+    "parentheses": (f"SELECT {'(' * DEEP}1{')' * DEEP}", "54001"),
+    "arrays in arrays": (f"SELECT ARRAY{'[' * DEEP}1{']' * DEEP}", "54001"),
+    "subqueries": (f"SELECT {'(SELECT ' * DEEP}1{')' * DEEP}", "54001"),
+    "CASE in CASE": (f"SELECT {'CASE WHEN true THEN ' * DEEP}1{' END' * DEEP}", "54001"),
+    "calls": (f"SELECT {'abs(' * DEEP}1{')' * DEEP}", "54001"),
+    "NOT": (f"SELECT {'NOT ' * DEEP}true", "54001"),
+    "json": (f"SELECT '{'[' * 100000}{']' * 100000}'::json", "54001"),
+    "jsonb": (f"SELECT '{'[' * 100000}{']' * 100000}'::jsonb", "54001"),
+    "a jsonpath": (f"SELECT '{'(' * 20000}1{')' * 20000}'::jsonpath", "54001"),
+    "a power": ("SELECT 10::numeric ^ (10::numeric ^ 9)", "22003"),
+    "a factorial": ("SELECT factorial(100000)", "22003"),
+    "an exponent": ("SELECT '1e1000000000'::numeric", "22003"),
+    "a table of 5,000 columns": (f"CREATE TABLE wide ({', '.join(f'c{i} int' for i in range(5000))})", "54011"),
+    "a result of 5,000 columns": (f"SELECT {', '.join(map(str, range(5000)))}", "54011"),
+    "IN of 100,000 values": (f"SELECT 1 IN ({', '.join(map(str, range(100000)))})", None),
+    "a join of 100 relations": (f"SELECT count(*) FROM {', '.join(f'(SELECT 1) t{i}' for i in range(100))}", None),
+    "a pattern of 500,000 bytes": ("SELECT length(to_char(date '2024-01-01', repeat('YYYY ', 100000)))", None),
+}
+
+
+@pytest.fixture(scope="module")
+def wire(rd):
+    wire = Wire(rd.dsn)
+    wire.run("CREATE TABLE bombs (a int[])")
+    wire.run("INSERT INTO bombs VALUES ('{1}')")
+    return wire
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_it_is_refused_or_answered(wire, bomb):
+    sql, state = BOMBS[bomb]
+    got = wire.run(sql)
+    assert got.state == state, got.message
+    assert wire.run("SELECT 1").rows == [("1",)]
