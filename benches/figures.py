@@ -7,7 +7,7 @@ user would do instead where there is something to run: PostgreSQL with the same 
 
     events a second   from CREATE SOURCE (a topic or generator that holds everything) until the view of it is complete, durability included
     freshness         from before produce()/INSERT until a SUBSCRIBE of a view delivers the change, in a steady trickle
-    memory            bytes of an arrangement by rd_catalog.arrangements, and growth of the process
+    memory            bytes of an arrangement, by rd_catalog.arrangements
     hydration         from CREATE MATERIALIZED VIEW on rows that are there until it answers
 """
 
@@ -27,11 +27,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 def figure(name: str, value: float, unit: str, more: str = ""):
     print(f"{name:44} {value:14,.2f} {unit:10} {more}".rstrip(), flush=True)
-
-
-def rss(server) -> int:
-    with open(f"/proc/{server.proc.popen.pid}/status") as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) * 1024
 
 
 def cpu(server) -> float:
@@ -163,7 +158,7 @@ def freshness(name: str, r, send, events: int, rate: int = 200, flush=lambda: No
 def tables(a):
     from harness.postgres import Postgres
 
-    rows = f"SELECT g, g * 7919 % 1000, g * 104729 % 65536 FROM generate_series(1, {a.rows}) g"
+    rows = f"SELECT g, g * 7919 % 1000, g * 104729 % 65536 FROM generate_series(1::int8, {a.rows}) g"
     with Fresh(a.workers) as r:
         r.sql(*DIMENSION, "CREATE TABLE e (id int8, k int8, v int8)")
         began = time.monotonic()
@@ -173,7 +168,6 @@ def tables(a):
             began = time.monotonic()
             r.sql(f"CREATE MATERIALIZED VIEW v_{view} AS {query}", f"SELECT count(*) FROM v_{view}")
             figure(f"hydration, {view}", a.rows / (time.monotonic() - began), "rows/s")
-        before = rss(r)
         began = time.monotonic()
         r.sql("CREATE INDEX e_id ON e (id)", "SELECT v FROM e WHERE id = 77")
         figure("hydration, index on a bigint", a.rows / (time.monotonic() - began), "rows/s")
@@ -182,8 +176,7 @@ def tables(a):
             r.sql("INSERT INTO e VALUES (0, 0, 0)")
         time.sleep(1)
         records, size = r.sql("SELECT records, bytes FROM rd_catalog.arrangements WHERE name = 'e_id'")[0]
-        figure("arrangement of three bigints, by its own count", size / max(records, 1), "bytes/row", f"{records} rows")
-        figure("arrangement of three bigints, by the process", (rss(r) - before) / a.rows, "bytes/row")
+        figure("arrangement of three bigints", size / max(records, 1), "bytes/row", f"{records} rows")
         began = time.monotonic()
         r.restart()
         r.sql(*[f"SELECT count(*) FROM v_{view}" for view in VIEWS], "SELECT v FROM e WHERE id = 77")
