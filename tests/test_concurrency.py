@@ -232,3 +232,19 @@ def test_bank_transfers_sum_to_zero_at_every_time(rd, db, long):
     assert ZERO in seen and seen <= {EMPTY, ZERO}, seen
     want = dict(db.execute("SELECT a, sum(x) FROM (SELECT to_account AS a, amount AS x FROM transfers UNION ALL SELECT from_account, -amount FROM transfers) u GROUP BY a").fetchall())
     assert dict(db.execute("SELECT * FROM bank_full").fetchall()) == want
+
+
+def test_time_does_not_run_away_from_the_clock(rd, db):
+    """Each tick takes two milliseconds of time; where they come faster, they wait for the clock."""
+    import time
+
+    db.execute("CREATE TABLE c6 (k int)")
+
+    def work(i):
+        with rd.connect() as c:
+            for n in range(400):
+                c.execute(f"INSERT INTO c6 VALUES ({n})")
+
+    run_all(work, 3)
+    ahead = db.execute("SELECT closed FROM rd_catalog.timeline").fetchone()[0] - time.time() * 1000
+    assert ahead < 250, f"{ahead} ms ahead"

@@ -19,6 +19,13 @@ pub struct Pending {
     pub staged: Vec<super::sources::ReadyUnit>,
 }
 
+impl Pending {
+    /// Whether something waits.
+    pub fn waits(&self) -> bool {
+        !self.writes.is_empty() || !self.staged.is_empty()
+    }
+}
+
 /// Changes of a shard beyond this are staged.
 const RECORD_BYTES_MAX: usize = 128 << 20;
 /// So large are the parts, about.
@@ -41,7 +48,7 @@ impl Coordinator {
 
     /// Commits everything that waits, in as few ticks as the bound allows.
     pub(super) fn commit_pending(&mut self) {
-        while !self.pending.writes.is_empty() || !self.pending.staged.is_empty() {
+        while self.pending.waits() {
             self.tick();
         }
     }

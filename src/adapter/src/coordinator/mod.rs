@@ -46,6 +46,10 @@ pub const RETAIN_MS: u64 = 60_000;
 pub const REPLAY_MS: u64 = 15_000;
 /// The lease is this far ahead: recovery closes time through it before the first read.
 const LEASE_MS: u64 = 1_000;
+/// So far ticks may run ahead of the clock before they are paced.
+const AHEAD_MS_MAX: u64 = 100;
+/// How long one tick waits then.
+const PACE: Duration = Duration::from_millis(2);
 /// How often compaction, lazy frontiers and temporal filters are looked after.
 const UPKEEP: Duration = Duration::from_millis(1_000);
 
@@ -141,6 +145,7 @@ impl Coordinator {
                     }
                 }
             }
+            self.pace(&events);
             self.commit_pending();
             if self.reads.awaited().is_some_and(|t| t <= self.clock.now_ms()) {
                 self.advance_time();
@@ -155,6 +160,17 @@ impl Coordinator {
                 drop(self.store);
                 let _ = done.send(());
                 return;
+            }
+        }
+    }
+
+    /// A tick takes two milliseconds of time, whatever it takes: where ticks come faster for long, the next one waits, and gathers what comes
+    /// meanwhile, so that time does not run away from the clock.
+    fn pace(&mut self, events: &Receiver<Event>) {
+        let began = Instant::now();
+        while self.pending.waits() && self.closed > self.clock.now_ms() + AHEAD_MS_MAX && began.elapsed() < PACE {
+            if let Ok(e) = events.recv_timeout(PACE - began.elapsed().min(PACE)) {
+                self.handle(e);
             }
         }
     }
