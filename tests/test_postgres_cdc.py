@@ -314,7 +314,7 @@ def test_pgbench_through_kills(riverdelta, pg, upstream, long):
           # Changes all the time, so that a gap in a subscription would show.
           "CREATE MATERIALIZED VIEW totals AS SELECT count(*) AS n, sum(delta) AS s FROM pgbench_history")
     kills = 20 if long else 10
-    seconds = 3 * kills
+    seconds = 2 * kills
     bench = pg.pgbench("-n", "-c", "4", "-j", "2", "-T", str(seconds), "-R", "300", dbname=db)
     seen, stop = set(), threading.Event()
 
@@ -332,7 +332,7 @@ def test_pgbench_through_kills(riverdelta, pg, upstream, long):
     diff, totals = Follower(r, "diff"), Follower(r, "totals")
     rng = random.Random(4)
     for _ in range(kills):
-        time.sleep(rng.uniform(0.3, 2.5))
+        time.sleep(rng.uniform(0.2, 1.4))
         r.restart(kill=True)
     out, _ = bench.communicate(timeout=120)
     assert bench.returncode == 0, out
@@ -426,7 +426,12 @@ def test_tls_to_upstream(riverdelta, tmp_path_factory):
             said = connect(host, mode, more)
             # A publication is not named here, which is found out only by who gets in.
             assert (word in said) if word else ("publication" in said or not said), (host, mode, more, said)
-        connect("localhost", "verify-full", good)
+        for certificate, cases in (("old", [("prefer", "", None), ("require", "", None)]), ("own", [("require", "", None), ("verify-full", f", SSL CERTIFICATE AUTHORITY '{own.own}'", None), ("verify-full", good, "TLS")])):
+            own.use_certificate(certificate)
+            for mode, more, word in cases:
+                wait_until(lambda: ((said := connect("localhost", mode, more)) and word in said) if word else not (said := connect("localhost", mode, more)) or "publication" in said, 10, what=f"{certificate}, {mode}")
+        own.use_certificate("server")
+        wait_until(lambda: not (said := connect("localhost", "verify-full", good)) or "publication" in said, 10, what="the first certificate")
         r.sql(f"CREATE SOURCE s FROM POSTGRES CONNECTION c{connections} (PUBLICATION 'p') FOR ALL TABLES")
         r.settled("SELECT * FROM t", [(1,)])
         own.sql("INSERT INTO t SELECT g FROM generate_series(2, 50000) g")

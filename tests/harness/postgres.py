@@ -56,7 +56,8 @@ class Postgres:
         return self
 
     def with_tls(self) -> "Postgres":
-        """Serves TLS only, with a certificate for `localhost`. `ca` is the authority that signed it, `other_ca` one that did not."""
+        """Serves TLS only, with a certificate for `localhost`. `ca` is the authority that signed it, `other_ca` one that did not.
+        [`use_certificate`] changes it to `old` (version 1, without names) or `own` (it signed itself)."""
         d = self.directory
 
         def openssl(*args: str):
@@ -68,17 +69,25 @@ class Postgres:
         with open(f"{d}/server.ext", "w") as f:
             f.write("subjectAltName = DNS:localhost\n")
         openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "30", "-extfile", "server.ext", "-out", "server.pem")
-        for name in ("server.key", "server.pem"):
-            target = shutil.copy(f"{d}/{name}", self.data_dir)
-            os.chmod(target, 0o600)
-            if self.prefix:
-                shutil.chown(target, "postgres", "postgres")
+        openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "30", "-out", "old.pem")
+        openssl("req", "-x509", "-key", "server.key", "-days", "30", "-subj", "/CN=localhost", "-addext", "subjectAltName = DNS:localhost", "-out", "own.pem")
+        self.use_certificate("server")
+        self.own = open(f"{d}/own.pem").read()
         self.ca, self.other_ca = (open(f"{d}/{ca}.pem").read() for ca in ("ca", "other_ca"))
         with open(f"{self.data_dir}/postgresql.conf", "a") as f:
             f.write("ssl = on\nssl_cert_file = 'server.pem'\nssl_key_file = 'server.key'\n")
         with open(f"{self.data_dir}/pg_hba.conf", "w") as f:
             f.write("hostssl all all all trust\n")
         return self
+
+    def use_certificate(self, name: str):
+        for source, target in (("server.key", "server.key"), (f"{name}.pem", "server.pem")):
+            target = shutil.copy(f"{self.directory}/{source}", f"{self.data_dir}/{target}")
+            os.chmod(target, 0o600)
+            if self.prefix:
+                shutil.chown(target, "postgres", "postgres")
+        if self.proc:
+            self.sql("SELECT pg_reload_conf()")
 
     def start(self) -> "Postgres":
         self.proc = Proc([*self.prefix, f"{bin_dir()}/postgres", "-D", self.data_dir], self.log, cwd="/")

@@ -70,7 +70,7 @@ pub fn tables(kind: Generator) -> Vec<UpstreamTable> {
 /// What a row of KEY VALUE takes beside its value.
 const KEY_VALUE_ROW_BYTES: u128 = 40;
 /// Beyond these a generator would only fill memory.
-const KEYS_BYTES_MAX: u128 = 64 << 30;
+const KEYS_BYTES_MAX: u128 = 16 << 30;
 const BATCH_BYTES_MAX: u128 = 1 << 30;
 
 /// Checks a generator's options.

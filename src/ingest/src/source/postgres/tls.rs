@@ -25,10 +25,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::{verify_server_name, WebPkiServerVerifier};
 use tokio_rustls::rustls::crypto::{ring, verify_tls12_signature, verify_tls13_signature, CryptoProvider};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 
@@ -78,15 +79,23 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let failed = |e: Error| invalid(format!("invalid SSL options: {e}"));
         let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions().map_err(failed)?;
+        let mut given = Vec::new();
         let chain = match verify {
             false => None,
             true => {
+                given = certificates
+                    .authority
+                    .as_deref()
+                    .map(pem)
+                    .transpose()
+                    .map_err(|e| invalid(format!("invalid SSL CERTIFICATE AUTHORITY: {e}")))?
+                    .unwrap_or_default();
                 let roots = Arc::new(authorities(certificates.authority.as_deref()).map_err(invalid)?);
                 let built = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
                 Some(built.map_err(|e| invalid(format!("invalid SSL CERTIFICATE AUTHORITY: {e}")))?)
             }
         };
-        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier { chain, verify_name, provider }));
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier { chain, given, verify_name, provider }));
         let config = match (&certificates.certificate, &certificates.key) {
             (None, None) => builder.with_no_client_auth(),
             (Some(certificate), Some(key)) => {
@@ -125,8 +134,12 @@ impl Tls {
         match tcp.read_u8().await.map_err(words)? {
             b'S' => {
                 let name = ServerName::try_from(host.to_owned()).map_err(|e| format!("\"{host}\" cannot be in a certificate: {e}"))?;
-                let stream = TlsConnector::from(config.clone()).connect(name, tcp).await.map_err(|e| format!("TLS: {e}"))?;
-                Ok(Box::new(stream))
+                match TlsConnector::from(config.clone()).connect(name, tcp).await {
+                    Ok(stream) => Ok(Box::new(stream)),
+                    // As libpq: whoever only prefers TLS goes on without.
+                    Err(_) if self.is_optional => Ok(Box::new(TcpStream::connect((host, port)).await.map_err(words)?)),
+                    Err(e) => Err(format!("TLS: {e}")),
+                }
             }
             b'N' if self.is_optional => Ok(Box::new(tcp)),
             b'N' => Err("the server does not support TLS, but SSL MODE asks for it".into()),
@@ -184,10 +197,12 @@ fn authorities(given: Option<&str>) -> Result<RootCertStore, String> {
     }
 }
 
-/// Verifies as much as the mode says. Signatures of the handshake are always checked: whoever answers holds the certificate's key.
+/// Verifies as much as the mode says. Where no chain is asked for, any certificate will do, those of old versions too.
 #[derive(Debug)]
 struct Verifier {
     chain: Option<Arc<WebPkiServerVerifier>>,
+    /// A server may show one of these itself: a certificate that signed itself, which PostgreSQL's manual makes.
+    given: Vec<CertificateDer<'static>>,
     verify_name: bool,
     provider: Arc<CryptoProvider>,
 }
@@ -207,13 +222,25 @@ impl ServerCertVerifier for Verifier {
             Err(Error::InvalidCertificate(CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })) if !self.verify_name => {
                 Ok(ServerCertVerified::assertion())
             }
+            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.given.iter().any(|c| c == end_entity) => {
+                if self.verify_name {
+                    verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                }
+                Ok(ServerCertVerified::assertion())
+            }
             result => result,
         }
     }
     fn verify_tls12_signature(&self, message: &[u8], cert: &CertificateDer<'_>, dss: &DigitallySignedStruct) -> Result<HandshakeSignatureValid, Error> {
+        if self.chain.is_none() {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
         verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
     fn verify_tls13_signature(&self, message: &[u8], cert: &CertificateDer<'_>, dss: &DigitallySignedStruct) -> Result<HandshakeSignatureValid, Error> {
+        if self.chain.is_none() {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
         verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
