@@ -748,6 +748,10 @@ class Judge:
             self.counts[f"fails on PostgreSQL ({want.state})"] += 1
             return
         once, kept = self.rd.run(sql), self.rd.run(f"SELECT * FROM {view}")
+        if once.state == kept.state == "21000":
+            # A scalar subquery of several rows in a column that nothing reads: PostgreSQL does not run it.
+            self.counts["fails here only (21000)"] += 1
+            return
         for what, o in (("one-off", once), ("view", kept)):
             if o.state:
                 raise Fault(f"{what} fails", f"{o.state} {o.message}")
