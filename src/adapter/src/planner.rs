@@ -108,7 +108,7 @@ impl Planner {
             return Err(SqlError::unsupported(format!("reading \"{name}\" in a maintained object"), "read system relations with SELECT"));
         }
         let names = |id: GlobalId| catalog.item(id).map_or_else(|| id.to_string(), |i| i.name.clone());
-        let octx = OptimizeCtx { one_off: false, ctx, disable: false, append_only: &|_| false, names: &names };
+        let octx = OptimizeCtx { one_off: false, ctx, disable: false, names: &names };
         let mir = optimize::optimize(mir, &octx)?;
         // Planned here too: what cannot be maintained is refused before anything is durable.
         let planned = optimize::plan_dataflow(&mir, &octx, &|_| vec![])?;
@@ -193,7 +193,7 @@ impl Planner {
 
     /// The physical plan of a maintained dataflow and what it imports, given the arrangements that run.
     pub fn physical(&self, mir: &Mir, ctx: &EvalCtx, indexes: optimize::Indexes<'_>) -> Result<optimize::Dataflow, SqlError> {
-        let octx = OptimizeCtx { one_off: false, ctx, disable: false, append_only: &|_| false, names: &|id| id.to_string() };
+        let octx = OptimizeCtx { one_off: false, ctx, disable: false, names: &|id| id.to_string() };
         optimize::plan_dataflow(mir, &octx, indexes)
     }
 

@@ -51,11 +51,11 @@ fn main() {
     });
     shape("max by key", rows, workers, |db| {
         let a = db.shard(int8(2));
-        (reduce(get(a, 2), &[0], ReduceKind::Hierarchical { aggregates: vec![agg(def(2115), Some(1))], monotonic: false }, 1), vec![a])
+        (reduce(get(a, 2), &[0], ReduceKind::Hierarchical(vec![agg(def(2115), Some(1))]), 1), vec![a])
     });
     shape("max of all", rows, workers, |db| {
         let a = db.shard(int8(2));
-        (reduce(project(get(a, 2), &[1]), &[], ReduceKind::Hierarchical { aggregates: vec![agg(def(2115), Some(0))], monotonic: false }, 1), vec![a])
+        (reduce(project(get(a, 2), &[1]), &[], ReduceKind::Hierarchical(vec![agg(def(2115), Some(0))]), 1), vec![a])
     });
     shape("top 3 by key", rows, workers, |db| {
         let a = db.shard(int8(2));

@@ -97,7 +97,7 @@ fn groups() {
         db.tick(vec![(a, ups(&[(&[1, 10], 1), (&[1, 5], 2), (&[2, 7], 1)]))]);
         let kind = ReduceKind::Collated(vec![
             (vec![0, 2], ReduceKind::Accumulable(vec![agg(def(2803), None), agg(def(2107), Some(1))])),
-            (vec![1, 3], ReduceKind::Hierarchical { aggregates: vec![agg(def(2131), Some(1)), agg(def(2115), Some(1))], monotonic: false }),
+            (vec![1, 3], ReduceKind::Hierarchical(vec![agg(def(2131), Some(1)), agg(def(2115), Some(1))])),
         ]);
         let (_, _, index) = db.view(reduce(get(a, 2), &[0], kind, 4), vec![0]);
         let t0 = db.now;
@@ -250,7 +250,7 @@ fn large_inputs_are_worked_through_in_slices() {
         let content = |k: i64| row(&[(k * 7919) % 6007, k % 5]);
         let rows = 24_000;
         db.tick(vec![(a, (0..rows).map(|k| (content(k), 1)).collect())]);
-        let max = ReduceKind::Hierarchical { aggregates: vec![agg(def(2115), Some(1))], monotonic: false };
+        let max = ReduceKind::Hierarchical(vec![agg(def(2115), Some(1))]);
         let (_, _, largest) = db.view(reduce(get(a, 2), &[0], max, 1), vec![0]);
         let (_, _, unique) = db.view(distinct(get(a, 2)), vec![0]);
         let (_, _, pairs) = db.view(join(distinct(get(a, 2)), &[0], get(a, 2), &[0]), vec![0]);

@@ -130,7 +130,7 @@ fn plan(p: &P, b: &mut Build<'_>) -> Lir {
         P::Distinct(a) => distinct(go(a)),
         P::Agg(a, f) => {
             let kind = match f {
-                2131 | 2115 => ReduceKind::Hierarchical { aggregates: vec![agg(def(*f), Some(1))], monotonic: false },
+                2131 | 2115 => ReduceKind::Hierarchical(vec![agg(def(*f), Some(1))]),
                 2803 => ReduceKind::Accumulable(vec![agg(def(*f), None)]),
                 _ => ReduceKind::Collated(vec![(vec![0], ReduceKind::Accumulable(vec![agg(def(*f), Some(1))]))]),
             };
@@ -141,7 +141,7 @@ fn plan(p: &P, b: &mut Build<'_>) -> Lir {
             distinct.distinct = true;
             let kind = ReduceKind::Collated(vec![
                 (vec![0], ReduceKind::Accumulable(vec![agg(def(2803), None)])),
-                (vec![1, 2], ReduceKind::Hierarchical { aggregates: vec![agg(def(2131), Some(1)), agg(def(2115), Some(1))], monotonic: false }),
+                (vec![1, 2], ReduceKind::Hierarchical(vec![agg(def(2131), Some(1)), agg(def(2115), Some(1))])),
                 (vec![3], ReduceKind::Basic(vec![distinct])),
             ]);
             project(reduce(go(a), &[0], kind, 4), &[0, column + 1])

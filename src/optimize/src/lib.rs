@@ -16,8 +16,8 @@ pub mod chain;
 pub mod explain;
 /// Column sets on which no two rows agree.
 pub mod keys;
-/// Relations that only grow.
-pub mod monotonic;
+/// Rules that only add rows.
+mod monotonic;
 /// MIR to LIR: fused nodes, join order, reduce kinds, imports.
 pub mod physical;
 
@@ -37,8 +37,6 @@ pub struct OptimizeCtx<'a> {
     /// A query that is answered once: `now()` is a constant of `ctx`. Else the plan is maintained.
     pub one_off: bool,
     pub ctx: &'a EvalCtx,
-    /// Whether nothing is ever retracted from the relation.
-    pub append_only: &'a dyn Fn(GlobalId) -> bool,
     pub names: &'a dyn Fn(GlobalId) -> String,
     /// Only the mandatory steps.
     pub disable: bool,

@@ -1,19 +1,17 @@
-//! Relations that only grow: nothing is ever retracted from them, so a group's extremum or first rows need no memory of
-//! the rows that lost.
+//! Rules that only add rows: of a recursion whose rule does, each round but the last has rows that the one before had not.
 
 use expr::Scalar;
 use plan::{Id, LocalId, Mir};
-use repr::GlobalId;
 use std::collections::BTreeSet;
 
-/// Whether no row is ever retracted from the relation, given which catalog relations and bindings only grow.
-pub fn is_monotonic(mir: &Mir, append_only: &dyn Fn(GlobalId) -> bool, locals: &BTreeSet<LocalId>) -> bool {
-    let go = |m: &Mir| is_monotonic(m, append_only, locals);
+/// Whether the relation only gets more rows when the relations and bindings that it reads do; `locals` are the bindings that may.
+pub fn is_monotonic(mir: &Mir, locals: &BTreeSet<LocalId>) -> bool {
+    let go = |m: &Mir| is_monotonic(m, locals);
     // A predicate over the time lets rows expire.
     let timeless = |s: &[Scalar]| !s.iter().any(crate::temporal::reads_time);
     match mir {
         Mir::Constant { rows, .. } => rows.as_ref().is_ok_and(|rows| rows.iter().all(|r| r.1 > 0)),
-        Mir::Get { id: Id::Global(id), .. } => append_only(*id),
+        Mir::Get { id: Id::Global(_), .. } => true,
         Mir::Get { id: Id::Local(id), .. } => locals.contains(id),
         Mir::Let { id, value, body } => {
             let mut inner = locals.clone();
@@ -22,7 +20,7 @@ pub fn is_monotonic(mir: &Mir, append_only: &dyn Fn(GlobalId) -> bool, locals: &
             } else {
                 inner.remove(id);
             }
-            is_monotonic(body, append_only, &inner)
+            is_monotonic(body, &inner)
         }
         Mir::Project { input, .. } | Mir::Threshold { input } | Mir::FlatMap { input, .. } => go(input),
         Mir::Map { input, .. } => go(input),

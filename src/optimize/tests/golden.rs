@@ -32,7 +32,7 @@ fn plan(mode: &str, query: &str) -> Result<String, SqlError> {
     let columns = |g: GlobalId| catalog.by_id(g).map_or(vec![], |r| r.desc.names.clone());
     let names = Names { relation: &name, columns: &columns };
     let ctx = support::ctx();
-    let octx = OptimizeCtx { one_off: mode == "peek", ctx: &ctx, append_only: &|g| g.0 == 6, names: &name, disable: mode == "lower" };
+    let octx = OptimizeCtx { one_off: mode == "peek", ctx: &ctx, names: &name, disable: mode == "lower" };
     let finishing = select.finishing.clone();
     let hir = if mode == "peek" { select.hir } else { select.into_relation() };
     let mir = optimize(sql::lower(hir)?, &octx)?;

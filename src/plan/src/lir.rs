@@ -60,7 +60,6 @@ pub enum LirKind {
         limit: Option<Scalar>,
         offset: u64,
         with_ties: bool,
-        monotonic: bool,
     },
     Window {
         input: Box<Lir>,
@@ -100,10 +99,7 @@ pub enum ReduceKind {
     /// All aggregates accumulable; with DISTINCT over the distinct arguments of a group.
     Accumulable(Vec<Aggregate>),
     /// All aggregates min or max, without DISTINCT.
-    Hierarchical {
-        aggregates: Vec<Aggregate>,
-        monotonic: bool,
-    },
+    Hierarchical(Vec<Aggregate>),
     /// Any one aggregate, re-aggregated from the group's rows.
     Basic(Vec<Aggregate>),
     /// A mixture: position in the output and kind of each part; parts are rendered apart and joined by key.

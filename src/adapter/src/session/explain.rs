@@ -72,7 +72,7 @@ impl Session {
         if stage == ExplainStage::Decorrelated {
             return Ok(explain_mir(&mir, &shown));
         }
-        let octx = OptimizeCtx { one_off, ctx: &ctx, disable: !self.settings.optimizer_enabled(), append_only: &|_| false, names: &names };
+        let octx = OptimizeCtx { one_off, ctx: &ctx, disable: !self.settings.optimizer_enabled(), names: &names };
         let optimized = optimize::optimize(mir, &octx)?;
         match stage {
             ExplainStage::Timestamp => Err(SqlError::unsupported("EXPLAIN TIMESTAMP", "reads are at the latest closed time")),

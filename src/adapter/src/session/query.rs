@@ -166,7 +166,7 @@ impl Session {
 
     fn plan_peek(&self, catalog: &Arc<Catalog>, mir: Mir, finishing: Finishing, ctx: &EvalCtx) -> Result<Peek, SqlError> {
         let names = |id: GlobalId| catalog.item(id).map_or_else(|| id.to_string(), |i| i.name.clone());
-        let octx = OptimizeCtx { one_off: true, ctx, disable: !self.settings.optimizer_enabled(), append_only: &|_| false, names: &names };
+        let octx = OptimizeCtx { one_off: true, ctx, disable: !self.settings.optimizer_enabled(), names: &names };
         let mir = optimize::optimize(mir, &octx)?;
         // Arrangements that run: the transaction's own do not yet.
         let running = self.shared.catalog();

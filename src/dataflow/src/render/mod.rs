@@ -293,7 +293,7 @@ impl<'s, T: RenderTime> Context<'s, T> {
                 let made = self.render(input);
                 reduce::render(self, made, &input.types, group_key, kind, &lir.types)
             }
-            LirKind::TopK { input, group_key, order_by, limit, offset, with_ties, monotonic: _ } => {
+            LirKind::TopK { input, group_key, order_by, limit, offset, with_ties } => {
                 let made = self.render(input);
                 let spec = top_k::TopK {
                     group_key: group_key.clone(),

@@ -288,7 +288,7 @@ fn aggregates(kind: &ReduceKind, n: usize) -> Vec<Aggregate> {
     fn place(kind: &ReduceKind, at: &[usize], out: &mut [Option<Aggregate>]) {
         match kind {
             ReduceKind::Distinct => {}
-            ReduceKind::Accumulable(aggs) | ReduceKind::Basic(aggs) | ReduceKind::Hierarchical { aggregates: aggs, .. } => {
+            ReduceKind::Accumulable(aggs) | ReduceKind::Basic(aggs) | ReduceKind::Hierarchical(aggs) => {
                 for (a, i) in aggs.iter().zip(at) {
                     out[*i] = Some(a.clone());
                 }

@@ -292,7 +292,7 @@ pub fn distinct(input: Lir) -> Lir {
 pub fn top_k(input: Lir, key: &[usize], order: &[(usize, bool)], limit: Option<i64>, offset: u64, with_ties: bool) -> Lir {
     let order_by = order.iter().map(|(c, desc)| ColumnOrder { column: *c, desc: *desc, nulls_last: !desc }).collect();
     let limit = limit.map(|l| Scalar::literal(Value::Int8(l), SqlType::Int8));
-    let kind = LirKind::TopK { group_key: key.to_vec(), order_by, limit, offset, with_ties, monotonic: false, input: Box::new(input.clone()) };
+    let kind = LirKind::TopK { group_key: key.to_vec(), order_by, limit, offset, with_ties, input: Box::new(input.clone()) };
     lir(input.types, kind)
 }
 

@@ -78,9 +78,7 @@ fn kind_text(kind: &ReduceKind, names: &[String]) -> String {
     match kind {
         ReduceKind::Distinct => "distinct".into(),
         ReduceKind::Accumulable(a) => format!("accumulable {}", list(a, |a| scalar::aggregate(a, names))),
-        ReduceKind::Hierarchical { aggregates, monotonic } => {
-            format!("{} {}", if *monotonic { "monotonic" } else { "hierarchical" }, list(aggregates, |a| scalar::aggregate(a, names)))
-        }
+        ReduceKind::Hierarchical(a) => format!("hierarchical {}", list(a, |a| scalar::aggregate(a, names))),
         ReduceKind::Basic(a) => format!("basic {}", list(a, |a| scalar::aggregate(a, names))),
         ReduceKind::Collated(parts) => format!("collated ({})", list(parts, |(_, k)| kind_text(k, names))),
     }
@@ -168,10 +166,9 @@ impl Text<'_> {
                 out.resize(arity, String::new());
                 (format!("Reduce by ({}) {}", list(group_key, |k| scalar::scalar(k, &shown)), kind_text(kind, &shown)), out)
             }
-            LirKind::TopK { input, group_key, order_by, limit, offset, with_ties, monotonic } => {
+            LirKind::TopK { input, group_key, order_by, limit, offset, with_ties } => {
                 let names = below.lir(input, depth + 1, imports, locals);
-                let line = scalar::top_k(group_key, order_by, limit.as_ref(), *offset, *with_ties, &distinct_names(names.clone()));
-                (format!("{line}{}", if *monotonic { " monotonic" } else { "" }), names)
+                (scalar::top_k(group_key, order_by, limit.as_ref(), *offset, *with_ties, &distinct_names(names.clone())), names)
             }
             LirKind::Window { input, partition, order_by, exprs } => {
                 let mut names = below.lir(input, depth + 1, imports, locals);

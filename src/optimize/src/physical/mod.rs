@@ -13,10 +13,9 @@ pub use peek::{plan_peek, Peek};
 
 use crate::chain::Chain;
 use crate::keys::{unique_keys, LocalKeys};
-use crate::monotonic::is_monotonic;
 use crate::temporal::{check_maintained, into_bounds};
 use crate::{Indexes, OptimizeCtx};
-use plan::{Id, Import, Lir, LirKind, LocalId, Mfp, Mir};
+use plan::{Id, Import, Lir, LirKind, Mfp, Mir};
 use repr::{ColType, GlobalId, SqlError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,13 +47,12 @@ struct Planner<'a> {
     /// Arrangements that a join looks up in.
     used: BTreeSet<(GlobalId, GlobalId)>,
     keys: LocalKeys,
-    monotonic: BTreeSet<LocalId>,
     notices: Vec<String>,
 }
 
 impl<'a> Planner<'a> {
     fn new(ctx: &'a OptimizeCtx<'a>, indexes: Indexes<'a>) -> Planner<'a> {
-        Planner { ctx, indexes, next: 0, read: BTreeMap::new(), used: BTreeSet::new(), keys: LocalKeys::new(), monotonic: BTreeSet::new(), notices: vec![] }
+        Planner { ctx, indexes, next: 0, read: BTreeMap::new(), used: BTreeSet::new(), keys: LocalKeys::new(), notices: vec![] }
     }
 
     fn lir(&mut self, types: Vec<ColType>, kind: LirKind) -> Lir {
@@ -77,10 +75,6 @@ impl<'a> Planner<'a> {
             }
         }
         out
-    }
-
-    fn monotonic(&self, mir: &Mir) -> bool {
-        is_monotonic(mir, self.ctx.append_only, &self.monotonic)
     }
 
     fn node(&mut self, mir: &Mir) -> Result<Lir, SqlError> {
@@ -115,9 +109,6 @@ impl<'a> Planner<'a> {
                 let lir = self.node(value)?;
                 let keys = unique_keys(value, &self.keys);
                 self.keys.insert(*id, keys);
-                if self.monotonic(value) {
-                    self.monotonic.insert(*id);
-                }
                 LirKind::Let { id: *id, value: Box::new(lir), body: Box::new(self.node(body)?) }
             }
             Mir::LetRec { bindings, limit, return_at_limit, body } => {
@@ -129,23 +120,18 @@ impl<'a> Planner<'a> {
             }
             Mir::FlatMap { input, func } => LirKind::FlatMap { input: Box::new(self.node(input)?), func: func.clone() },
             Mir::Reduce { input, group_key, aggregates } => {
-                let monotonic = self.monotonic(input);
                 let input = self.node(input)?;
-                let kind = reduce::kind(aggregates, monotonic);
+                let kind = reduce::kind(aggregates);
                 LirKind::Reduce { input: Box::new(input), group_key: group_key.clone(), kind }
             }
-            Mir::TopK { input, group_key, order_by, limit, offset, with_ties } => {
-                let monotonic = self.monotonic(input);
-                LirKind::TopK {
-                    input: Box::new(self.node(input)?),
-                    group_key: group_key.clone(),
-                    order_by: order_by.clone(),
-                    limit: limit.clone(),
-                    offset: *offset,
-                    with_ties: *with_ties,
-                    monotonic,
-                }
-            }
+            Mir::TopK { input, group_key, order_by, limit, offset, with_ties } => LirKind::TopK {
+                input: Box::new(self.node(input)?),
+                group_key: group_key.clone(),
+                order_by: order_by.clone(),
+                limit: limit.clone(),
+                offset: *offset,
+                with_ties: *with_ties,
+            },
             Mir::Window { input, partition, order_by, exprs } => {
                 LirKind::Window { input: Box::new(self.node(input)?), partition: partition.clone(), order_by: order_by.clone(), exprs: exprs.clone() }
             }

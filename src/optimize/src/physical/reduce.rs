@@ -5,7 +5,7 @@ use expr::Aggregate;
 use plan::lir::ReduceKind;
 
 /// The cheapest kind that can keep all aggregates; a mixture is taken apart.
-pub(super) fn kind(aggregates: &[Aggregate], monotonic: bool) -> ReduceKind {
+pub(super) fn kind(aggregates: &[Aggregate]) -> ReduceKind {
     let (mut accumulable, mut extremum, mut basic) = (vec![], vec![], vec![]);
     for (i, a) in aggregates.iter().enumerate() {
         match a.func.kind {
@@ -33,7 +33,7 @@ pub(super) fn kind(aggregates: &[Aggregate], monotonic: bool) -> ReduceKind {
         parts.push((accumulable.clone(), ReduceKind::Accumulable(pick(&accumulable))));
     }
     if !extremum.is_empty() {
-        parts.push((extremum.clone(), ReduceKind::Hierarchical { aggregates: pick(&extremum), monotonic }));
+        parts.push((extremum.clone(), ReduceKind::Hierarchical(pick(&extremum))));
     }
     if !basic.is_empty() {
         parts.push((basic.clone(), ReduceKind::Basic(pick(&basic))));
