@@ -329,7 +329,7 @@ impl Binder<'_> {
         match self.coerce(literal, &SqlType::Interval.nullable(), ::expr::catalog::CastContext::Explicit, pos)? {
             // A month has no length.
             crate::hir::HirScalar::Literal(Value::Interval(i), _) if i.months != 0 => Err(out_of_range()),
-            crate::hir::HirScalar::Literal(Value::Interval(i), _) => in_range(i128::from(i.span_micros()) / 1000),
+            crate::hir::HirScalar::Literal(Value::Interval(i), _) => in_range(i.span_micros() / 1000),
             _ => Err(invalid("an interval is expected").at(pos)),
         }
     }
