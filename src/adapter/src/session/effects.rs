@@ -55,7 +55,7 @@ impl Session {
 /// The first call with an effect and constant arguments.
 fn first(mir: &mut Mir) -> Option<Scalar> {
     let below = mir.children_mut().into_iter().find_map(first);
-    below.or_else(|| scalars(mir).iter().find_map(|s| called(s)))
+    below.or_else(|| scalars(mir).iter().find_map(called))
 }
 
 fn scalars(mir: &mut Mir) -> &mut [Scalar] {

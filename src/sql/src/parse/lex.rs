@@ -384,7 +384,7 @@ impl Scanner<'_> {
             let text = self.quoted(quote + 1, quote, "quoted string")?;
             let mut chars = text.chars();
             escape = match (chars.next(), chars.next()) {
-                (Some(c), None) if !c.is_ascii_hexdigit() && !matches!(c, '+' | '\'' | '"') && !(c.is_ascii() && is_space(c as u8)) => c,
+                (Some(c), None) if !(c.is_ascii_hexdigit() || matches!(c, '+' | '\'' | '"') || c.is_ascii() && is_space(c as u8)) => c,
                 _ => return Err(self.error("invalid Unicode escape character", quote)),
             };
         } else {
