@@ -106,7 +106,14 @@ impl TimeZone {
             TimeZone::Fixed(_, name) => name.strip_prefix('<').and_then(|n| n.split('>').next()).or(Some(name)).map(str::to_owned),
             TimeZone::Named(tz) => {
                 let t = chrono_utc(near(utc_micros));
-                tz.offset_from_utc_datetime(&t).abbreviation().map(str::to_owned)
+                // Zones without letters are told by their offset: +1030, -03.
+                let numeric = || {
+                    let east = self.offset_at(utc_micros);
+                    let (sign, minutes) = (if east < 0 { '-' } else { '+' }, east.abs() / 60);
+                    let rest = if minutes % 60 == 0 { String::new() } else { format!("{:02}", minutes % 60) };
+                    format!("{sign}{:02}{rest}", minutes / 60)
+                };
+                Some(tz.offset_from_utc_datetime(&t).abbreviation().map_or_else(numeric, str::to_owned))
             }
         }
     }
