@@ -15,42 +15,16 @@ import argparse
 import contextlib
 import os
 import shutil
-import sys
 import tempfile
 import threading
 import time
 
 import psycopg
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests"))
+from served import Fresh, cpu
 
 
 def figure(name: str, value: float, unit: str, more: str = ""):
     print(f"{name:44} {value:14,.2f} {unit:10} {more}".rstrip(), flush=True)
-
-
-def cpu(server) -> float:
-    with open(f"/proc/{server.proc.popen.pid}/stat") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-class Fresh:
-    """A Riverdelta with an empty data directory."""
-
-    def __init__(self, workers: int):
-        self.workers = workers
-
-    def __enter__(self):
-        from harness.riverdelta import Riverdelta
-
-        self.dir = tempfile.mkdtemp(prefix="figures-")
-        self.server = Riverdelta(self.dir, self.workers).start()
-        return self.server
-
-    def __exit__(self, *_):
-        self.server.kill()
-        shutil.rmtree(self.dir, ignore_errors=True)
 
 
 # What is asked of a stream `e (id, k, v)`, with a table `d (k, name)` of a thousand rows to join with.

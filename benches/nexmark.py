@@ -11,12 +11,11 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 
-import psycopg
+from served import Fresh, cpu, memory
 
 COLUMNS = {
     "person": 'id int8, name text, "emailAddress" text, "creditCard" text, city text, state text, "dateTime" timestamp, extra text',
@@ -35,50 +34,17 @@ QUERIES = {
 }
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def rss_mb(pid):
-    with open(f"/proc/{pid}/status") as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM")) / 1024
-
-
 def ours(binary, data, workers, name):
     tables, query = QUERIES[name]
-    work = tempfile.mkdtemp()
-    port, http = free_port(), free_port()
-    server = subprocess.Popen(
-        [binary, "serve", "--data-dir", work, "--pg-listen", f"127.0.0.1:{port}", "--http-listen", f"127.0.0.1:{http}", "--workers", str(workers)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(200):
-            try:
-                db = psycopg.connect(f"host=127.0.0.1 port={port} user=riverdelta dbname=riverdelta", autocommit=True)
-                break
-            except psycopg.OperationalError:
-                time.sleep(0.05)
-        before, begun = cpu_seconds(server.pid), time.time()
+    with Fresh(workers, binary) as server, server.connect() as db:
+        before, begun = cpu(server), time.time()
         for t in tables:
             db.execute(f"CREATE SOURCE {t} ({COLUMNS[t]}) FROM FILE (PATH '{data}/p2/{t}/part-*.json') FORMAT JSON")
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
         # A read of the view waits until its sources are complete and it has caught up.
         rows = db.execute("SELECT count(*) FROM v").fetchone()[0]
         wall = time.time() - begun
-        return wall, cpu_seconds(server.pid) - before, rows, rss_mb(server.pid)
-    finally:
-        server.kill()
-        server.wait()
-        shutil.rmtree(work)
+        return wall, cpu(server) - before, rows, memory(server, "VmHWM") / (1 << 20)
 
 
 def main():

@@ -9,14 +9,11 @@ rows and with one of `--rows`. A cost in proportion to the group shows as a rati
 
 import argparse
 import random
-import shutil
 import statistics
-import subprocess
-import tempfile
 import time
 
 import psycopg
-from nexmark import free_port, rss_mb
+from served import Fresh, memory
 
 VIEWS = {
     "count": "SELECT g, count(*) AS n, 0 AS id FROM t GROUP BY g",
@@ -69,26 +66,11 @@ def main():
     a = args.parse_args()
     found = {}
     for rows in (10_000, a.rows):
-        work, port, http = tempfile.mkdtemp(), free_port(), free_port()
-        server = subprocess.Popen(
-            [a.bin, "serve", "--data-dir", work, "--pg-listen", f"127.0.0.1:{port}", "--http-listen", f"127.0.0.1:{http}", "--workers", str(a.workers)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )
-        try:
-            for _ in range(200):
-                try:
-                    db = psycopg.connect(f"host=127.0.0.1 port={port} user=riverdelta dbname=riverdelta", autocommit=True)
-                    break
-                except psycopg.OperationalError:
-                    time.sleep(0.05)
+        with Fresh(a.workers, a.bin) as server, server.connect() as db:
             fill(db, rows)
             for name, query in {**VIEWS, **AT_END}.items():
                 found[name, rows] = change(db, query, rows, a.changes, name in AT_END, random.Random(1))
-            print(f"{rows} rows: peak {rss_mb(server.pid):.0f} MB", flush=True)
-        finally:
-            server.kill()
-            server.wait()
-            shutil.rmtree(work)
+            print(f"{rows} rows: peak {memory(server, 'VmHWM') / (1 << 20):.0f} MB", flush=True)
     refresh = {}
     if a.pg:
         with psycopg.connect(a.pg, autocommit=True) as pg:

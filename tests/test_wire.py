@@ -4,6 +4,7 @@ import struct
 import threading
 import time
 
+import psycopg
 import pytest
 from harness.procs import wait_until
 from harness.wire import FLUSH, SYNC, TERMINATE, Raw, bind, close, cstr, describe, execute, gone, msg, parse, query, transcript
@@ -346,3 +347,19 @@ def test_a_second_process_on_the_data_is_refused(riverdelta):
     assert other.proc.popen.wait(30) != 0
     assert "riverdelta:" in other.proc.tail()
     assert riverdelta.sql("SELECT 1") == [(1,)]
+
+
+def test_a_prepared_statement_keeps_its_columns(riverdelta):
+    """As on PostgreSQL: what a client was told of the result stays true, or the statement fails."""
+    with riverdelta.connect() as c:
+        c.execute("CREATE TABLE t (a int, b int)")
+        c.execute("INSERT INTO t VALUES (1, 2)")
+        for _ in range(2):
+            assert c.execute("SELECT * FROM t WHERE a = %s", [1], prepare=True).fetchall() == [(1, 2)]
+        c.execute("PREPARE p AS SELECT * FROM t")
+        riverdelta.sql("DROP TABLE t", "CREATE TABLE t (a int, b int, c int)", "INSERT INTO t VALUES (1, 2, 3)")
+        for text in ("SELECT * FROM t WHERE a = %s", "EXECUTE p"):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="cached plan must not change result type"):
+                c.execute(text, [1] if "%s" in text else None)
+        c.execute("DEALLOCATE ALL")
+        assert c.execute("SELECT * FROM t").fetchall() == [(1, 2, 3)]

@@ -108,6 +108,20 @@ impl Cancel {
     }
 }
 
+/// A client was told of a prepared statement's columns once: what it gets later must be the same.
+/// Errors: 0A000 where the relations behind it have changed.
+fn same_result(prepared: &Prepared, response: &Response) -> Result<(), SqlError> {
+    let Response::Rows { desc, .. } = response else { return Ok(()) };
+    let same = prepared.result.as_ref().is_none_or(|told| {
+        let types = |d: &RelDesc| d.types.iter().map(|t| (t.ty.clone(), t.typmod)).collect::<Vec<_>>();
+        told.names == desc.names && types(told) == types(desc)
+    });
+    match same {
+        true => Ok(()),
+        false => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type").with_hint("prepare the statement again")),
+    }
+}
+
 fn canceled() -> SqlError {
     SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
 }
@@ -335,6 +349,7 @@ impl Session {
             };
             let is_write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate(_) | Plan::CreateTableAs(_));
             let response = Box::pin(self.run(plan)).await?;
+            same_result(prepared, &response)?;
             if !(autocommit && is_write) {
                 return Ok(response);
             }
@@ -458,7 +473,9 @@ impl Session {
         }
         let Some(statement) = &prepared.statement else { return Ok(Response::Empty) };
         let plan = sql::plan::plan(parsed(statement)?, &names, &typed)?;
-        Box::pin(self.run(plan)).await
+        let response = Box::pin(self.run(plan)).await?;
+        same_result(&prepared, &response)?;
+        Ok(response)
     }
 
     fn deallocate(&mut self, name: Option<&str>) -> Result<Response, SqlError> {
