@@ -326,7 +326,6 @@ def test_errors_say_what_they_are_about(db):
         assert (d.schema_name, d.table_name, d.column_name, d.constraint_name) == ("public", t, column, constraint)
 
 
-<<<<<<< HEAD
 def test_copy_of_many_rows(rd, db, long):
     """A large COPY is held as columns until it ends: whole, with defaults, or not at all."""
     from test_wire import resident_mb
@@ -349,10 +348,10 @@ def test_copy_of_many_rows(rd, db, long):
     assert db.execute("SELECT count(*), sum(id), sum(d), max(s) FROM many_rows").fetchone() == (rows, rows * (rows - 1) // 2, 7 * rows, max(f"text {n}" for n in (rows - 1, 99_999, 9_999) if n < rows))
     # Beside the rows there is the set of their keys.
     assert resident_mb(rd) - before < 300 + rows * 500 // 1_000_000
-=======
+
+
 def test_explain_tells_the_look_up(db):
     db.execute("CREATE TABLE looked (a int, b int)")
     db.execute("CREATE INDEX looked_a ON looked (a)")
     text = "\n".join(r[0] for r in db.execute("EXPLAIN SELECT b FROM looked WHERE a IN (1, 2)"))
     assert "public.looked_a on public.looked (look-up of 2 keys)" in text
->>>>>>> 82e010e (adapter, sql: COPY says where it failed; EXPLAIN tells the arrangements; SUBSCRIBE UP TO the past is refused)
