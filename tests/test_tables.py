@@ -355,3 +355,25 @@ def test_explain_tells_the_look_up(db):
     db.execute("CREATE INDEX looked_a ON looked (a)")
     text = "\n".join(r[0] for r in db.execute("EXPLAIN SELECT b FROM looked WHERE a IN (1, 2)"))
     assert "public.looked_a on public.looked (look-up of 2 keys)" in text
+
+
+def test_as_of_in_a_block_is_the_past(riverdelta):
+    """What a block has written is not part of any past; what it has made has none."""
+    riverdelta.sql("CREATE TABLE t (k int)", "INSERT INTO t VALUES (1), (2)", "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t")
+    past = riverdelta.sql("SELECT mz_now()")[0][0]
+    time.sleep(0.01)
+    with riverdelta.connect(autocommit=False) as c:
+        c.execute("INSERT INTO t VALUES (3)")
+        assert c.execute("SELECT count(*) FROM t").fetchone() == (3,)
+        assert c.execute(f"SELECT count(*) FROM t AS OF {past}").fetchone() == (2,)
+        assert c.execute(f"SELECT n FROM n AS OF {past}").fetchone() == (2,)
+        c.execute("CREATE TABLE made (k int)")
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            c.execute(f"SELECT * FROM made AS OF {past}")
+        c.rollback()
+
+
+@pytest.mark.parametrize("clause", ["CHECK ((SELECT 1) > 0)", "DEFAULT (SELECT 7)", "CHECK (EXISTS (SELECT 1))", "CHECK (a IN (SELECT 1))"])
+def test_no_subquery_in_a_column(riverdelta, clause):
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="cannot use subquery in"):
+        riverdelta.sql(f"CREATE TABLE t (a int {clause})")

@@ -111,7 +111,11 @@ impl Session {
         let mut mir = mir;
         let ctx = if self.effects(&mut mir).await? { self.statement_ctx().1 } else { ctx };
         let mut mir = self.fill_in(&catalog, mir).await?;
-        self.overlay(&catalog, &mut mir)?;
+        match as_of {
+            None => self.overlay(&catalog, &mut mir)?,
+            // The past is as it was: without what the transaction is about to write.
+            Some(_) => self.has_past(&catalog, &mir)?,
+        }
         let relations = mir.global_ids();
         let read = match read {
             Some(r) => r,
@@ -213,6 +217,15 @@ impl Session {
         }
         add_writes(mir, writes, &made);
         Ok(())
+    }
+
+    /// Errors: 0A000 for AS OF over an object that the transaction has made.
+    fn has_past(&self, catalog: &Catalog, mir: &Mir) -> Result<(), SqlError> {
+        let made = self.made_here();
+        match mir.global_ids().into_iter().filter(|id| made.contains(id)).find_map(|id| catalog.item(id)) {
+            Some(i) => Err(SqlError::unsupported(format!("AS OF over {} \"{}\" in the transaction that creates it", i.noun(), i.name), "commit first")),
+            None => Ok(()),
+        }
     }
 
     /// Objects that the open transaction has made.

@@ -25,9 +25,9 @@ fn sign(n: Numeric) -> Numeric {
     }
 }
 
-/// The nearest float; 22003 where a finite number becomes infinite.
+/// The nearest float; 22003 where a finite number becomes infinite, or zero without being it.
 fn to_f64(n: &Numeric, ty: &str, value: f64) -> Result<f64, SqlError> {
-    match n.is_finite() && value.is_infinite() {
+    match n.is_finite() && (value.is_infinite() || (value == 0.0 && !n.is_zero())) {
         true => Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("\"{n}\" is out of range for type {ty}"))),
         false => Ok(value),
     }

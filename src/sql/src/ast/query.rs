@@ -63,6 +63,25 @@ pub struct Select {
     pub pos: Pos,
 }
 
+impl Select {
+    /// SELECT of these expressions alone.
+    pub fn of_row(row: Vec<Expr>, pos: Pos) -> Select {
+        Select {
+            distinct: Distinct::All,
+            targets: row.into_iter().map(|expr| Target { expr, alias: None, except: Vec::new() }).collect(),
+            into: None,
+            from: Vec::new(),
+            filter: None,
+            group_by: Vec::new(),
+            group_distinct: false,
+            having: None,
+            qualify: None,
+            windows: Vec::new(),
+            pos,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distinct {
     All,

@@ -220,7 +220,11 @@ impl Binder<'_> {
                 [c] => format!("{table}_{}_check", desc.names[c]),
                 _ => format!("{table}_check"),
             };
-            let name = name.unwrap_or_else(|| numbered(&base, &|n| checks.iter().any(|c| c.0 == n)));
+            let taken = |n: &str| checks.iter().any(|c| c.0 == n);
+            if let Some(n) = name.as_ref().filter(|n| taken(n)) {
+                return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("check constraint \"{n}\" already exists")));
+            }
+            let name = name.unwrap_or_else(|| numbered(&base, &taken));
             checks.push((name, p.slice(span).trim().to_owned(), x));
         }
         Ok(TableShape { desc, defaults, checks, unique })

@@ -121,7 +121,16 @@ impl Binder<'_> {
     fn insert_rows(&self, q: &ast::Query, rel: &Relation, targets: &[ast::AssignTarget], i: &ast::Insert, env: &Env) -> Result<Bound, SqlError> {
         let plain = q.order_by.is_empty() && q.limit.is_none() && q.offset.is_none() && q.with.is_none();
         if let (ast::QueryBody::Values(rows), true) = (&q.body, plain) {
-            return self.insert_values(rows, rel, targets, i, env);
+            match (self.insert_values(rows, rel, targets, i, env), &rows[..]) {
+                // One row is a select list, in which functions may give several rows.
+                (Err(e), [row]) if e.message == "set-returning functions are not allowed in VALUES" => {
+                    let given = row.iter().zip(targets).filter(|(e, _)| *e.kind != ast::ExprKind::Default);
+                    let (row, targets): (Vec<ast::Expr>, Vec<ast::AssignTarget>) = given.map(|(e, t)| (e.clone(), t.clone())).unzip();
+                    let select = ast::Query { body: ast::QueryBody::Select(Box::new(ast::Select::of_row(row, q.pos))), ..q.clone() };
+                    return self.insert_rows(&select, rel, &targets, i, env);
+                }
+                (made, _) => return made,
+            }
         }
         let b = self.query(q, env, false)?;
         self.check_count(b.visible, targets.len(), i, q.pos)?;
@@ -533,8 +542,13 @@ fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], 
             Ok(CopyFormat::Text { delimiter: delimiter.unwrap_or(b'\t'), null: null.unwrap_or_else(|| "\\N".into()), header })
         }
         "binary" => {
-            if delimiter.is_some() || null.is_some() || header {
-                return Err(bad("cannot specify DELIMITER in BINARY mode".into()));
+            for (given, what) in [(delimiter.is_some(), "DELIMITER"), (null.is_some(), "NULL")] {
+                if given {
+                    return Err(bad(format!("cannot specify {what} in BINARY mode")));
+                }
+            }
+            if header {
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot specify HEADER in BINARY mode"));
             }
             let _ = from;
             Ok(CopyFormat::Binary)

@@ -142,6 +142,10 @@ impl Env {
     fn with(&self, node: Node) -> Env {
         Env { node: Some(Rc::new(node)), ctes: self.ctes.clone() }
     }
+    /// The clause that expressions on the innermost row stand in.
+    pub fn clause(&self) -> Option<Clause> {
+        self.node.as_ref().map(|n| n.level.calls.clause.get())
+    }
     pub fn push(&self, level: Rc<Level>) -> Env {
         self.with(Node { level, visible: true, lateral: false, own: false, parent: self.clone() })
     }

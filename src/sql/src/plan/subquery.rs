@@ -5,7 +5,7 @@
 
 use super::query::Bound;
 use super::scalar::op_at;
-use super::scope::Env;
+use super::scope::{Clause, Env};
 use super::walk::{renumber_locals, shift};
 use super::Binder;
 use crate::ast::*;
@@ -24,6 +24,15 @@ impl Binder<'_> {
     /// A query inside an expression on `env`'s innermost row. Its own bindings are numbered from one start, so that equal queries are
     /// equal expressions, as GROUP BY asks.
     fn sub(&self, q: &Query, env: &Env) -> Result<Bound, SqlError> {
+        let place = match env.clause() {
+            Some(Clause::Check) => Some("check constraint"),
+            Some(Clause::Default) => Some("DEFAULT expression"),
+            Some(Clause::Index) => Some("index expression"),
+            _ => None,
+        };
+        if let Some(place) = place {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("cannot use subquery in {place}")));
+        }
         let mut b = self.query(q, env, true)?;
         let mut next = OWN_LOCALS;
         renumber_locals(&mut b.hir, &mut || {
