@@ -35,3 +35,8 @@ def test_qualify_is_maintained(db):
 def test_except_names_a_column(db):
     with pytest.raises(Exception, match='column "z" does not exist'):
         db.execute(f"SELECT * EXCEPT (z) FROM {ROWS}")
+
+
+def test_show_all(riverdelta):
+    rows = riverdelta.sql("SHOW ALL")
+    assert ("statement_timeout", "0") in [r[:2] for r in rows] and all(len(r) == 3 for r in rows)

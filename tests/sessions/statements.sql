@@ -164,3 +164,8 @@ copy (select 1) to stdout (format binary, header);
 copy (select 1) to stdout (format binary, null 'x');
 start transaction;
 commit;
+create temp table own (a int);
+insert into pg_temp.own values (1);
+select * from pg_temp.own;
+drop table pg_temp.own;
+select * from pg_temp.own;

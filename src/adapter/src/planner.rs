@@ -336,10 +336,15 @@ impl SessionCatalog<'_> {
         self.temp_schema.as_deref().into_iter().chain(implicit).chain(self.search_path.iter().map(String::as_str)).collect()
     }
 
+    /// `pg_temp` is the session's own schema.
+    fn known_as<'s>(&'s self, schema: &'s str) -> &'s str {
+        self.temp_schema.as_deref().filter(|_| schema == "pg_temp").unwrap_or(schema)
+    }
+
     fn find(&self, namespace: Namespace, parts: &[String]) -> Result<Option<Arc<Item>>, SqlError> {
         let (schema, name) = split(parts)?;
         Ok(match schema {
-            Some(s) => self.catalog.find(s, namespace, name).cloned(),
+            Some(s) => self.catalog.find(self.known_as(s), namespace, name).cloned(),
             None => self.schemas().into_iter().find_map(|s| self.catalog.find(s, namespace, name).cloned()),
         })
     }
@@ -392,7 +397,7 @@ impl SqlCatalog for SessionCatalog<'_> {
     fn resolve_relation(&self, parts: &[String]) -> Result<Option<Arc<Relation>>, SqlError> {
         let (schema, name) = split(parts)?;
         let schemas = match schema {
-            Some(s) => vec![s],
+            Some(s) => vec![self.known_as(s)],
             None => self.schemas(),
         };
         for s in schemas {

@@ -239,6 +239,9 @@ impl Parser<'_> {
         if self.eat_kws(&["session", "authorization"]) {
             return Ok(Statement::ShowVariable("session_authorization".into()));
         }
+        if self.eat_kw("all") {
+            return Ok(Statement::ShowVariable("all".into()));
+        }
         if self.eat_kw("create") {
             let kind = self.object_kind()?;
             return Ok(Statement::ShowCreate { kind, name: self.object_name()? });
