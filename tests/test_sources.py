@@ -203,3 +203,16 @@ def test_a_key_needs_an_envelope(db, files):
     with pytest.raises(psycopg.errors.FeatureNotSupported) as e:
         db.execute(f"CREATE SOURCE keyed (a int PRIMARY KEY, b text) FROM FILE (PATH '{files}/a.csv') FORMAT CSV")
     assert "ENVELOPE UPSERT" in str(e.value)
+
+
+def test_a_source_can_be_renamed(riverdelta):
+    """What it feeds stays; its errors relation goes with it and cannot be dropped alone."""
+    r = riverdelta
+    r.sql("CREATE SOURCE c FROM LOAD GENERATOR COUNTER (TICK INTERVAL '20ms')", "ALTER SOURCE c RENAME TO d")
+    for statement in ("DROP SOURCE c_errors", "DROP TABLE c_errors"):
+        with pytest.raises(psycopg.errors.WrongObjectType) as e:
+            r.sql(statement)
+        assert "goes with its source" in (e.value.diag.message_hint or "")
+    r.restart(kill=True)
+    assert r.sql("SELECT count(*) >= 0 FROM d") == [(True,)]
+    r.sql("DROP SOURCE d")

@@ -460,7 +460,9 @@ impl Session {
 
     /// Texts of views name what they read: those names must go on meaning it.
     fn check_unreferenced(&self, item: &Item, what: &str) -> Result<(), SqlError> {
-        match self.catalog().dependants(item.id).next() {
+        // Relations that a source feeds do not name it in any text.
+        let fed = |i: &Item| matches!(i.kind, ItemKind::SourceTable { .. } | ItemKind::Errors { .. });
+        match self.catalog().dependants(item.id).find(|i| !fed(i)) {
             None => Ok(()),
             Some(d) => {
                 let e = SqlError::new(
@@ -584,7 +586,10 @@ fn check_kind(kind: ObjectKind, item: &Item) -> Result<(), SqlError> {
         return Ok(());
     }
     let article = if kind == ObjectKind::Index { "an" } else { "a" };
-    let hint = format!("Use DROP {} to remove a {}.", item.noun().to_uppercase(), item.noun());
+    let hint = match &item.kind {
+        ItemKind::Errors { .. } => "It goes with its source.".to_string(),
+        _ => format!("Use DROP {} to remove a {}.", item.noun().to_uppercase(), item.noun()),
+    };
     Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not {article} {}", item.name, drop_word(kind).to_lowercase())).with_hint(hint))
 }
 
