@@ -114,7 +114,8 @@ fn client(properties: &[(String, String)], name: &str, topic: &str, stats: Optio
         .set("client.id", "riverdelta")
         .set("queued.max.messages.kbytes", "65536")
         .set("fetch.queue.backoff.ms", "20")
-        .set("fetch.wait.max.ms", "100")
+        // A record of one partition may have to wait for a fetch that asks for another and finds nothing.
+        .set("fetch.wait.max.ms", "20")
         .set("fetch.error.backoff.ms", "100")
         .set("reconnect.backoff.max.ms", "2000")
         .set("socket.nagle.disable", "true")
