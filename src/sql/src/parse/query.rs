@@ -69,22 +69,10 @@ impl Parser<'_> {
             first
         } else {
             // ( … ORDER BY x) ORDER BY y: the inner one is a query of its own.
-            let star = Target { expr: Expr::new(ExprKind::Star(Vec::new()), pos), alias: None, except: Vec::new() };
             let alias = Alias { name: Ident { name: "*SELECT*".into(), pos }, columns: Vec::new() };
             let from = TableRef::Subquery { lateral: false, query: Box::new(first), alias: Some(alias) };
-            let body = QueryBody::Select(Box::new(Select {
-                distinct: Distinct::All,
-                targets: vec![star],
-                into: None,
-                from: vec![from],
-                filter: None,
-                group_by: Vec::new(),
-                group_distinct: false,
-                having: None,
-                qualify: None,
-                windows: Vec::new(),
-                pos,
-            }));
+            let star = Select::of_row(vec![Expr::new(ExprKind::Star(Vec::new()), pos)], pos);
+            let body = QueryBody::Select(Box::new(Select { from: vec![from], ..star }));
             Query { with, ..Query::of(body, pos) }
         };
         self.query_tail(&mut q)?;
