@@ -240,20 +240,8 @@ impl Parser<'_> {
             self.next();
             self.eat_kw("only");
             let name = self.object_name()?;
-            let star = Target { expr: Expr::new(ExprKind::Star(Vec::new()), pos), alias: None, except: Vec::new() };
-            QueryBody::Select(Box::new(Select {
-                distinct: Distinct::All,
-                targets: vec![star],
-                into: None,
-                from: vec![TableRef::Relation { name, alias: None }],
-                filter: None,
-                group_by: Vec::new(),
-                group_distinct: false,
-                having: None,
-                qualify: None,
-                windows: Vec::new(),
-                pos,
-            }))
+            let star = Select::of_row(vec![Expr::new(ExprKind::Star(Vec::new()), pos)], pos);
+            QueryBody::Select(Box::new(Select { from: vec![TableRef::Relation { name, alias: None }], ..star }))
         } else if self.is_kw("select") {
             QueryBody::Select(Box::new(self.select()?))
         } else {
