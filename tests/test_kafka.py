@@ -254,6 +254,43 @@ def test_keyed_topics_through_kills(riverdelta, kafka, long, form):
     assert r.sql("SELECT count(*) FROM u_errors") == [(0,)]
 
 
+def test_control_records_that_retention_removes(riverdelta, kafka):
+    """Behind the last record stands the mark of its transaction: the position contains it, so nothing is missed when retention removes all."""
+    from confluent_kafka import TopicPartition
+
+    topic = "c" + uuid.uuid4().hex[:8]
+    kafka.create_topic(topic)
+    r = riverdelta
+    connect_kafka(r, kafka)
+    r.sql(f"CREATE SOURCE ctl FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT TEXT")
+    p = kafka.producer(**{"transactional.id": topic})
+    p.init_transactions(30)
+
+    def transaction(*values):
+        p.begin_transaction()
+        for v in values:
+            p.produce(topic, v)
+        p.flush(10)
+
+    for v in "ab":
+        transaction(v)
+        p.commit_transaction(30)
+    transaction("gone")
+    p.abort_transaction(30)
+    r.settled("SELECT text FROM ctl", [("a",), ("b",)])
+    position = "SELECT position::jsonb->'partitions'->'0'->>'next' FROM rd_catalog.sources WHERE name = 'ctl'"
+    wait_until(lambda: r.sql(position) == [("6",)], 20, every=0.2, what="the position behind the marks")
+    # What an open transaction holds is not passed over.
+    transaction("open")
+    time.sleep(4)
+    admin = kafka.admin()  # the handle must outlive the future
+    admin.delete_records([TopicPartition(topic, 0, 6)])[TopicPartition(topic, 0, 6)].result(20)
+    r.restart(kill=True)
+    p.commit_transaction(30)
+    r.settled("SELECT text FROM ctl", [("a",), ("b",), ("open",)])
+    assert r.sql("SELECT status FROM rd_catalog.sources WHERE name = 'ctl'") == [("running",)]
+
+
 def test_bank_transfers_over_kafka(rd, db, kafka, topic):
     """As test_concurrency's, with a topic as the stream."""
     from test_concurrency import VIEWS, ZERO, EMPTY, watch_totals

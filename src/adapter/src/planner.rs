@@ -102,7 +102,8 @@ impl Planner {
     /// Lowers and optimizes what is to be maintained. Returns notices too.
     /// Errors: 0A000 if it reads system relations.
     pub fn maintained(&self, catalog: &Catalog, hir: Hir, ctx: &EvalCtx) -> Result<(Mir, Vec<String>), SqlError> {
-        let mir = sql::lower(hir)?;
+        let mut mir = sql::lower(hir)?;
+        with_source_errors(catalog, &mut mir)?;
         if let Some(id) = mir.global_ids().into_iter().find(|id| crate::builtin::is_builtin(*id)) {
             let name = crate::builtin::name_of(id).unwrap_or_default();
             return Err(SqlError::unsupported(format!("reading \"{name}\" in a maintained object"), "read system relations with SELECT"));
@@ -121,7 +122,9 @@ impl Planner {
         if matches!(item.kind, ItemKind::View { .. }) {
             return Ok((*self.view_mir(catalog, item)?).clone());
         }
-        Ok(Mir::Get { id: Id::Global(id), types: item.desc.types.clone(), keys: item.desc.keys.clone() })
+        let mut mir = Mir::Get { id: Id::Global(id), types: item.desc.types.clone(), keys: item.desc.keys.clone() };
+        with_source_errors(catalog, &mut mir)?;
+        Ok(mir)
     }
 
     /// The key expressions of an index, bound again from its statement.
@@ -178,7 +181,7 @@ impl Planner {
     pub fn indexes_on(&self, catalog: &Arc<Catalog>, on: GlobalId) -> Vec<(GlobalId, Vec<Scalar>)> {
         let mut out = Vec::new();
         let Some(item) = catalog.item(on) else { return out };
-        if matches!(item.kind, ItemKind::MaterializedView { .. }) {
+        if matches!(item.kind, ItemKind::MaterializedView { .. } | ItemKind::ViewErrors { .. }) {
             out.push((on, default_key(item)));
         }
         for d in catalog.dependants(on) {
@@ -202,7 +205,13 @@ impl Planner {
         if let Mir::Get { id: Id::Global(id), .. } = mir {
             let id = *id;
             if let Some(item) = catalog.item(id) {
-                if matches!(item.kind, ItemKind::MaterializedView { .. }) && (written(id) || catalog.input_shards([id]).into_iter().any(written)) {
+                let touched = || written(id) || catalog.input_shards([id]).into_iter().any(written);
+                if matches!(item.kind, ItemKind::MaterializedView { quarantine: true, .. } | ItemKind::ViewErrors { .. }) && touched() {
+                    let what =
+                        format!("reading \"{}\", a view with ON ERROR = 'quarantine', in a transaction that has changed what it is made from", item.name);
+                    return Err(SqlError::unsupported(what, "read it after COMMIT"));
+                }
+                if matches!(item.kind, ItemKind::MaterializedView { .. }) && touched() {
                     *mir = (*self.view_mir(catalog, item)?).clone();
                     return self.expand(catalog, mir, written);
                 }
@@ -213,6 +222,37 @@ impl Planner {
         }
         Ok(())
     }
+}
+
+/// Where a plan reads a source that is declared `ON ERROR = 'fail'`, makes each record that is listed as undecodable an error of the relation:
+/// rows of the errors relation go through an expression that raises. So errors come, and heal, as rows do.
+pub fn with_source_errors(catalog: &Catalog, mir: &mut Mir) -> Result<(), SqlError> {
+    if let Mir::Get { id: Id::Global(id), types, .. } = mir {
+        let Some(item) = catalog.item(*id) else { return Ok(()) };
+        let ItemKind::Source(source) = &item.kind else { return Ok(()) };
+        if !source.fail_on_error {
+            return Ok(());
+        }
+        let func = expr::func::internal("record_error").ok_or_else(|| SqlError::internal("record_error is missing"))?;
+        let listed = ingest::errors_desc();
+        let column = |name: &str| {
+            listed.names.iter().position(|n| n == name).map(Scalar::Column).ok_or_else(|| SqlError::internal("an errors relation without columns"))
+        };
+        let args = vec![column("position")?, column("reason")?, Scalar::literal(repr::Value::text(&item.name), SqlType::Text)];
+        let raise = |ty: repr::ColType| Scalar::Call { func, args: args.clone(), ty };
+        let n = listed.arity();
+        let failing = Mir::Get { id: Id::Global(source.errors), types: listed.types.clone(), keys: vec![] }
+            .filter(vec![raise(SqlType::Bool.not_null())])
+            .map(types.iter().cloned().map(raise).collect())
+            .project((n..n + types.len()).collect());
+        let rows = std::mem::replace(mir, Mir::unit());
+        *mir = rows.union(failing);
+        return Ok(());
+    }
+    for c in mir.children_mut() {
+        with_source_errors(catalog, c)?;
+    }
+    Ok(())
 }
 
 /// The key of a materialized view's own arrangement: a known unique key, else the whole row.
@@ -356,7 +396,7 @@ impl SessionCatalog<'_> {
             ItemKind::SourceTable { .. } | ItemKind::Source(_) | ItemKind::Errors { .. } => RelationKind::Source,
             _ if self.opaque == Some(item.id) => RelationKind::MaterializedView,
             ItemKind::View { .. } => RelationKind::View(self.planner.view_hir(&self.catalog, item)?),
-            ItemKind::MaterializedView { .. } => RelationKind::MaterializedView,
+            ItemKind::MaterializedView { .. } | ItemKind::ViewErrors { .. } => RelationKind::MaterializedView,
             _ => RelationKind::Other,
         };
         let exprs = if self.opaque == Some(item.id) { Arc::default() } else { self.planner.table_exprs(&self.catalog, item)? };

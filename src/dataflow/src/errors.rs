@@ -31,6 +31,19 @@ pub fn from_bytes(bytes: &[u8]) -> SqlError {
     from_row(&RowCodec::new(error_types()).decode_row(bytes))
 }
 
+/// Columns of a relation of quarantined errors: code, message, detail, hint.
+pub fn quarantine_types() -> Vec<ColType> {
+    error_types()[..QUARANTINE_COLUMNS].to_vec()
+}
+
+/// The row of [`error_types`] without its position, which no row of data has.
+pub const QUARANTINE_COLUMNS: usize = 4;
+
+/// Whether an error came from a row, not from the system: those of classes 53 (resources), 57, 58 (the world) and XX (damage, bugs) did not.
+pub fn is_of_data(code: &str) -> bool {
+    !["53", "57", "58", "XX"].iter().any(|class| code.starts_with(class))
+}
+
 /// Appends the row bytes of an error.
 pub fn write_bytes(e: &SqlError, out: &mut Vec<u8>) {
     RowCodec::new(error_types()).encode_row(&to_row(e), out);

@@ -25,7 +25,7 @@ fn pipeline(output: &OutputSpec, value: Format) -> Pipeline {
 /// Row or reason of one record.
 fn decode(output: &OutputSpec, format: Format, value: &[u8]) -> String {
     let mut p = pipeline(output, format);
-    p.push(&Record { value: Some(value), ..Default::default() }).unwrap();
+    p.push(&Record { value: Some(value), ..Default::default() });
     let taken = p.take();
     let (id, deltas) = &taken[0];
     assert_eq!((taken.len(), deltas.len()), (1, 1));
@@ -159,7 +159,7 @@ fn metadata_columns() {
     let mut p = pipeline(&output, Format::Text);
     let headers = [("x", Some(b"1".as_slice())), ("y", None)];
     let record = Record { key: Some(b"kk"), value: Some(b"vv"), headers: &headers, partition: 3, offset: 9, timestamp_ms: Some(946684800001), path: "" };
-    p.push(&record).unwrap();
+    p.push(&record);
     let row = p.take()[0].1.rows.row(&output.desc.types, 0);
     let shown: Vec<String> = row.iter().map(show).collect();
     assert_eq!(shown.join("|"), r#"vv|kk|3|9|t1000|[{"key":"x","value":"1"},{"key":"y","value":null}]|1"#);

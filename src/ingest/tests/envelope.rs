@@ -7,7 +7,7 @@ use ingest::envelope::{Pipeline, PipelineSpec};
 use ingest::record::Record;
 use ingest::*;
 use proptest::prelude::*;
-use repr::{Deltas, GlobalId, SqlError, SqlType::*};
+use repr::{ColType, Deltas, GlobalId, SqlError, SqlType, SqlType::*};
 use std::collections::BTreeMap;
 
 fn pipeline(output: &OutputSpec, envelope: Envelope) -> Pipeline {
@@ -26,7 +26,7 @@ fn pipeline(output: &OutputSpec, envelope: Envelope) -> Pipeline {
 type Message<'a> = (Option<&'a str>, Option<&'a str>);
 
 fn push(p: &mut Pipeline, offset: i64, m: Message<'_>) {
-    p.push(&Record { key: m.0.map(str::as_bytes), value: m.1.map(str::as_bytes), offset, ..Default::default() }).unwrap();
+    p.push(&Record { key: m.0.map(str::as_bytes), value: m.1.map(str::as_bytes), offset, ..Default::default() });
 }
 
 /// Changes as text: `+row`, `-row`, `! reason`.
@@ -189,6 +189,131 @@ fn debezium_bad_events() {
         "! the change event has no \"after\"",
     ];
     assert_eq!(changes(&p.take(), &output), expected);
+}
+
+/// Every encoding that Debezium has for a type, with the schema that names it and as far as it can be told without.
+#[test]
+fn debezium_encodings() {
+    let list = |ty: SqlType| Array(Box::new(ty)).nullable();
+    let bits = ColType { typmod: 5, ..Bit.nullable() };
+    // Column, type, the field's schema, JSON, text of the value with the schema, and without (None: an error).
+    let cases: Vec<(ColType, &str, &str, &str, Option<&str>)> = vec![
+        (Numeric.nullable(), r#""bytes","name":"org.apache.kafka.connect.data.Decimal","parameters":{"scale":"-2"}"#, r#""Bw==""#, "700", None),
+        (Numeric.nullable(), r#""struct","name":"io.debezium.data.VariableScaleDecimal""#, r#"{"scale":3,"value":"AeJA"}"#, "123.456", Some("123.456")),
+        (Numeric.nullable(), r#""string""#, r#""12.50""#, "12.50", Some("12.50")),
+        (
+            list(Numeric),
+            r#""array","items":{"type":"bytes","name":"org.apache.kafka.connect.data.Decimal","parameters":{"scale":"2"}}"#,
+            r#"["AJY=",null]"#,
+            "{1.50,NULL}",
+            None,
+        ),
+        (Interval.nullable(), r#""int64","name":"io.debezium.time.MicroDuration""#, "90061000001", "25:01:01.000001", Some("25:01:01.000001")),
+        (Interval.nullable(), r#""string","name":"io.debezium.time.Interval""#, r#""P1DT1S""#, "1 day 00:00:01", Some("1 day 00:00:01")),
+        (
+            list(Timestamp),
+            r#""array","items":{"type":"int64","name":"io.debezium.time.MicroTimestamp"}"#,
+            "[946684800000001]",
+            r#"{"2000-01-01 00:00:00.000001"}"#,
+            Some(r#"{"2000-01-01 00:00:00.000001"}"#),
+        ),
+        (Time.nullable(), r#""int64","name":"io.debezium.time.NanoTime""#, "3600000001000", "01:00:00.000001", Some("01:00:00.000001")),
+        (Jsonb.nullable(), r#""string","name":"io.debezium.data.Json""#, r#""{\"a\": [1, 2]}""#, r#"{"a": [1, 2]}"#, Some(r#"{"a": [1, 2]}"#)),
+        (Jsonb.nullable(), r#""string""#, r#""no document""#, r#""no document""#, Some(r#""no document""#)),
+        (bits, r#""bytes","name":"io.debezium.data.Bits","parameters":{"length":"5"}"#, r#""BQ==""#, "00101", Some("00101")),
+        (ColType { typmod: 1, ..Bit.nullable() }, r#""boolean""#, "true", "1", Some("1")),
+        (Bytea.nullable(), r#""bytes""#, r#""AP9h""#, "\\x00ff61", Some("\\x00ff61")),
+    ];
+    for (ty, schema, json, with, without) in cases {
+        let output = relation(&[("id", Int4.not_null()), ("v", ty.clone())], &[0]);
+        let text = |deltas: &[(GlobalId, Deltas)]| -> Option<String> {
+            let (_, d) = deltas.iter().find(|d| d.0 == OUTPUT)?;
+            Some(repr::text::to_text(&d.rows.row(&output.desc.types, 0)[1], &ty.ty, &repr::style::TextStyle::default()))
+        };
+        let mut p = pipeline(&output, Envelope::Debezium);
+        let event = format!(r#"{{"op":"c","after":{{"id":1,"v":{json}}}}}"#);
+        let wrapper = format!(r#"{{"fields":[{{"field":"after","fields":[{{"field":"id","type":"int32"}},{{"field":"v","type":{schema}}}]}}]}}"#);
+        push(&mut p, 0, (Some("1"), Some(&format!(r#"{{"schema":{wrapper},"payload":{event}}}"#))));
+        assert_eq!(text(&p.take()).as_deref(), Some(with), "{schema} {json}");
+        let mut p = pipeline(&output, Envelope::Debezium);
+        push(&mut p, 0, (Some("1"), Some(&event)));
+        assert_eq!(text(&p.take()).as_deref(), without, "{json} without schema");
+    }
+}
+
+/// A long value that did not change is left out by Debezium: the row keeps the one it has, in the same batch and in a later one.
+#[test]
+fn debezium_values_left_out() {
+    let output = relation(&[("id", Int4.not_null()), ("big", Text.not_null()), ("raw", Bytea.nullable()), ("n", Int4.nullable())], &[0]);
+    let mut p = pipeline(&output, Envelope::Debezium);
+    let left_out =
+        |n: i32| format!(r#"{{"op":"u","after":{{"id":1,"big":"__debezium_unavailable_value","raw":"X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==","n":{n}}}}}"#);
+    push(&mut p, 0, (Some("1"), Some(&left_out(0))));
+    push(&mut p, 1, (Some("1"), Some(r#"{"op":"c","after":{"id":1,"big":"long","raw":"AP9h","n":1}}"#)));
+    push(&mut p, 2, (Some("1"), Some(&left_out(2))));
+    let known = changes(&p.take(), &output);
+    assert_eq!(
+        known,
+        [
+            "+1 1|long|\0\u{fffd}a|1",
+            "-1 1|long|\0\u{fffd}a|1",
+            "+1 1|long|\0\u{fffd}a|2",
+            "! column \"big\" was left out as unchanged in a row that is not known"
+        ]
+    );
+    push(&mut p, 3, (Some("1"), Some(&left_out(3))));
+    assert_eq!(changes(&p.take(), &output), ["-1 1|long|\0\u{fffd}a|2", "+1 1|long|\0\u{fffd}a|3"]);
+}
+
+/// Under `ON ERROR = 'fail'` a key is in error from a message that cannot be decoded until the next one that can, also across a restart.
+#[test]
+fn keys_in_error_heal() {
+    let output = people();
+    for (envelope, bad, good) in
+        [(Envelope::Upsert, r#"{"name":1"#, r#"{"name":"b"}"#), (Envelope::Debezium, r#"{"op":"x"}"#, r#"{"op":"u","after":{"id":1,"name":"b"}}"#)]
+    {
+        let make = || {
+            let spec = PipelineSpec {
+                output: &output,
+                errors: ERRORS,
+                relation: "s".into(),
+                on_error: OnError::Fail,
+                key_format: None,
+                value_format: &Format::Json,
+                envelope: &envelope,
+            };
+            Pipeline::new(spec).unwrap()
+        };
+        let listed = |deltas: &[(GlobalId, Deltas)]| -> i64 { deltas.iter().filter(|d| d.0 == ERRORS).map(|d| d.1.diffs.iter().sum::<i64>()).sum() };
+        let mut p = make();
+        push(&mut p, 0, (Some(r#"{"id":1}"#), Some(bad)));
+        push(&mut p, 1, (Some(r#"{"id":1}"#), Some(bad)));
+        push(&mut p, 2, (Some(r#"{"id":2}"#), Some(bad)));
+        push(&mut p, 3, (None, Some(bad)));
+        let durable = p.take();
+        assert_eq!(listed(&durable), 4);
+        let errors: Vec<Deltas> = durable.into_iter().filter(|d| d.0 == ERRORS).map(|d| d.1).collect();
+        let mut p = make();
+        p.restore(&Lists(errors)).unwrap();
+        push(&mut p, 4, (Some(r#"{"id":1}"#), Some(good)));
+        assert_eq!(listed(&p.take()), -2);
+        push(&mut p, 5, (Some(r#"{"id":2}"#), Some(bad)));
+        if envelope == Envelope::Upsert {
+            push(&mut p, 6, (Some(r#"{"id":2}"#), None));
+        } else {
+            push(&mut p, 6, (Some(r#"{"id":2}"#), Some(r#"{"op":"d"}"#)));
+        }
+        // Listed and taken off in one batch, and the one from before the restart.
+        assert_eq!(listed(&p.take()), -1);
+    }
+}
+
+/// What is durable of the errors relation; no rows.
+struct Lists(Vec<Deltas>);
+impl StateReader for Lists {
+    fn read(&self, id: GlobalId) -> Result<Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send>, SqlError> {
+        Ok(Box::new(if id == ERRORS { self.0.clone() } else { Vec::new() }.into_iter().map(Ok)))
+    }
 }
 
 proptest! {

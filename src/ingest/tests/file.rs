@@ -124,17 +124,6 @@ fn followed_csv_resumes_with_its_header() {
 }
 
 #[test]
-fn on_error_fail_stops_at_the_record() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("x.jsonl");
-    fs::write(&path, "{\"n\":1}\n{\"n\":\"x\"}\n").unwrap();
-    let mut spec = spec(file(&path, true, Format::Json), vec![relation(&[("n", Int4.nullable())], &[])]);
-    spec.on_error = OnError::Fail;
-    let mut run = Run::start(spec);
-    run.until("failure", |r| matches!(&r.status, SourceStatus::Failed(why) if why.contains("x.jsonl:8") && why.contains("invalid input syntax")));
-}
-
-#[test]
 fn dropping_the_handle_stops_a_blocked_source() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("big.log");

@@ -26,7 +26,7 @@ fn rate(name: &str, output: &OutputSpec, format: Format, envelope: Envelope, rec
     let bytes: usize = records.iter().map(|r| r.1.len()).sum();
     let began = Instant::now();
     for (i, (k, v)) in records.iter().enumerate() {
-        p.push(&Record { key: Some(k.as_bytes()), value: Some(v.as_bytes()), offset: i as i64, ..Default::default() }).unwrap();
+        p.push(&Record { key: Some(k.as_bytes()), value: Some(v.as_bytes()), offset: i as i64, ..Default::default() });
         if i % 20_000 == 19_999 {
             p.take();
         }

@@ -137,8 +137,9 @@ pub struct DataflowDesc {
     pub builds: Vec<(GlobalId, Lir)>,
     pub exports: Vec<Export>,
     pub ctx: Arc<EvalCtx>,
-    /// QUARANTINE views: errors of these objects do not reach their exports' readers.
-    pub quarantine: Vec<GlobalId>,
+    /// QUARANTINE views: (object, id under which its errors are a relation). Errors that rows cause do not reach the readers of the object, but are
+    /// rows of that relation: code, message, detail, hint. Errors of the system (damage, a full disk) stay errors of the object.
+    pub quarantine: Vec<(GlobalId, GlobalId)>,
 }
 
 /// How a one-off query is answered.

@@ -302,7 +302,7 @@ pub fn relkind(i: &Item) -> Option<char> {
         ItemKind::Source(s) if s.self_output.is_none() => return None,
         ItemKind::Table(_) | ItemKind::SourceTable { .. } | ItemKind::Source(_) | ItemKind::Errors { .. } => 'r',
         ItemKind::View { .. } => 'v',
-        ItemKind::MaterializedView { .. } => 'm',
+        ItemKind::MaterializedView { .. } | ItemKind::ViewErrors { .. } => 'm',
         ItemKind::Index { .. } => 'i',
         ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) | ItemKind::Domain(_) => return None,
     })

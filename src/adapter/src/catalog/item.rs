@@ -52,6 +52,10 @@ pub enum ItemKind {
         query: String,
         quarantine: bool,
     },
+    /// `<view>_errors` of a materialized view with ON ERROR = 'quarantine'.
+    ViewErrors {
+        view: GlobalId,
+    },
     /// An arrangement of `on` by the expressions of `key` (SQL text).
     Index {
         on: GlobalId,
@@ -160,7 +164,12 @@ impl Item {
     /// Whether the object can stand in FROM.
     pub fn is_relation(&self) -> bool {
         match &self.kind {
-            ItemKind::Table(_) | ItemKind::SourceTable { .. } | ItemKind::Errors { .. } | ItemKind::View { .. } | ItemKind::MaterializedView { .. } => true,
+            ItemKind::Table(_)
+            | ItemKind::SourceTable { .. }
+            | ItemKind::Errors { .. }
+            | ItemKind::View { .. }
+            | ItemKind::MaterializedView { .. }
+            | ItemKind::ViewErrors { .. } => true,
             ItemKind::Source(s) => s.self_output.is_some(),
             ItemKind::Index { .. } | ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) | ItemKind::Domain(_) => false,
         }
@@ -181,7 +190,7 @@ impl Item {
             ItemKind::Table(_) | ItemKind::SourceTable { .. } => "table",
             ItemKind::Source(_) | ItemKind::Errors { .. } => "source",
             ItemKind::View { .. } => "view",
-            ItemKind::MaterializedView { .. } => "materialized view",
+            ItemKind::MaterializedView { .. } | ItemKind::ViewErrors { .. } => "materialized view",
             ItemKind::Index { .. } => "index",
             ItemKind::Connection(_) => "connection",
             ItemKind::Secret { .. } => "secret",

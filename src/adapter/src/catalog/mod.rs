@@ -144,7 +144,7 @@ impl Catalog {
         let Some(item) = self.items.get(&id) else { return };
         for d in self.dependants(id).cloned().collect::<Vec<_>>() {
             let part_of = match &d.kind {
-                ItemKind::Index { .. } | ItemKind::Errors { .. } => true,
+                ItemKind::Index { .. } | ItemKind::Errors { .. } | ItemKind::ViewErrors { .. } => true,
                 ItemKind::SourceTable { source, .. } => *source == id,
                 _ => false,
             };

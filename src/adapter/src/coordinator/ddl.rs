@@ -119,23 +119,30 @@ impl Coordinator {
             // Of a transaction that has filled it already, its keys are known.
             ItemKind::Table(_) if self.keys.watches(item.id) => {}
             ItemKind::Table(_) => self.keys.add(item),
-            ItemKind::MaterializedView { quarantine, .. } => {
+            ItemKind::MaterializedView { .. } => {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));
                 let mir = self.planner.view_mir(catalog, item)?;
                 let key = default_key(item);
                 let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&mir, &ctx, &|id| self.indexes_on(id))?;
+                let mut exports = vec![Export::Arrangement { index: item.id, on: item.id, key: key.clone() }];
+                let listed: Vec<Arc<Item>> =
+                    catalog.dependants(item.id).filter(|d| matches!(d.kind, ItemKind::ViewErrors { view } if view == item.id)).cloned().collect();
+                exports.extend(listed.iter().map(|e| Export::Arrangement { index: e.id, on: e.id, key: default_key(e) }));
                 let desc = DataflowDesc {
                     name: format!("{}.{}", item.schema, item.name),
                     as_of,
                     until: None,
                     imports,
                     builds: vec![(item.id, lir)],
-                    exports: vec![Export::Arrangement { index: item.id, on: item.id, key: key.clone() }],
+                    exports,
                     ctx,
-                    quarantine: if *quarantine { vec![item.id] } else { vec![] },
+                    quarantine: listed.iter().map(|e| (item.id, e.id)).collect(),
                 };
                 self.create_dataflow(item.id, desc)?;
                 self.add_index(item.id, item.id, key, as_of);
+                for e in listed {
+                    self.add_index(e.id, e.id, default_key(&e), as_of);
+                }
             }
             ItemKind::Index { on, .. } => {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));

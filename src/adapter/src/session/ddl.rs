@@ -243,12 +243,17 @@ impl Session {
             match (name.as_str(), value.to_ascii_lowercase().as_str()) {
                 ("on error", "quarantine") => quarantine = true,
                 ("on error", "strict") => {}
-                _ => return Err(SqlError::unsupported(format!("the view option {name}"), "ON ERROR = 'strict' is the one there is")),
+                ("on error", _) => {
+                    let m = format!("ON ERROR must be 'strict' or 'quarantine', not '{value}'");
+                    return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
+                }
+                _ => return Err(SqlError::unsupported(format!("the view option {name}"), "ON ERROR is the one there is")),
             }
         }
-        if quarantine {
-            return Err(SqlError::unsupported("ON ERROR = 'quarantine' for views", "filter out the rows that fail"));
+        if quarantine && !materialized {
+            return Err(SqlError::unsupported("ON ERROR = 'quarantine' for a view that is not materialized", "write CREATE MATERIALIZED VIEW"));
         }
+        let errors_name = FullName { name: format!("{}_errors", p.name.name), ..p.name.clone() };
         let mut desc = p.desc;
         let (kind, plan) = if materialized {
             let (catalog, mut ctx) = self.statement_ctx();
@@ -265,9 +270,20 @@ impl Session {
         };
         let mut deps: BTreeSet<GlobalId> = p.depends_on.into_iter().filter(|id| !crate::builtin::is_builtin(*id)).collect();
         deps.extend(user_types(&catalog, &desc));
-        let item = self.item(self.shared.allocate_id(), &p.name, kind, desc, p.create_sql, deps.into_iter().collect());
+        let view = self.shared.allocate_id();
+        let item = self.item(view, &p.name, kind, desc, p.create_sql, deps.into_iter().collect());
         ops.push(Op::Create { item: Box::new(item), plan });
+        if quarantine {
+            let names = ["code", "message", "detail", "hint"].map(str::to_string).to_vec();
+            let desc = RelDesc { names, types: dataflow::errors::quarantine_types(), keys: vec![] };
+            let listed = self.item(self.shared.allocate_id(), &errors_name, ItemKind::ViewErrors { view }, desc, String::new(), vec![view]);
+            ops.push(Op::Create { item: Box::new(listed), plan: None });
+        }
         self.apply(ops)?;
+        if quarantine {
+            let m = format!("rows of \"{}\" that raise an error are left out and listed in \"{}\"", p.name.name, errors_name.name);
+            self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), m));
+        }
         Ok(tag)
     }
 
@@ -418,7 +434,7 @@ impl Session {
             .rev()
             .filter(|id| !roots.contains(id))
             .filter_map(|id| catalog.item(*id))
-            .filter(|i| !matches!(i.kind, ItemKind::Index { .. } | ItemKind::Errors { .. }))
+            .filter(|i| !matches!(i.kind, ItemKind::Index { .. } | ItemKind::Errors { .. } | ItemKind::ViewErrors { .. }))
             .filter(|i| !matches!(i.kind, ItemKind::SourceTable { source, .. } if order.contains(&source)))
             .map(|i| format!("drop cascades to {} {}", i.noun(), self.shown_name(i)))
             .collect();
@@ -461,7 +477,7 @@ impl Session {
     /// Texts of views name what they read: those names must go on meaning it.
     fn check_unreferenced(&self, item: &Item, what: &str) -> Result<(), SqlError> {
         // Relations that a source feeds do not name it in any text.
-        let fed = |i: &Item| matches!(i.kind, ItemKind::SourceTable { .. } | ItemKind::Errors { .. });
+        let fed = |i: &Item| matches!(i.kind, ItemKind::SourceTable { .. } | ItemKind::Errors { .. } | ItemKind::ViewErrors { .. });
         match self.catalog().dependants(item.id).find(|i| !fed(i)) {
             None => Ok(()),
             Some(d) => {
@@ -588,6 +604,7 @@ fn check_kind(kind: ObjectKind, item: &Item) -> Result<(), SqlError> {
     let article = if kind == ObjectKind::Index { "an" } else { "a" };
     let hint = match &item.kind {
         ItemKind::Errors { .. } => "It goes with its source.".to_string(),
+        ItemKind::ViewErrors { .. } => "It goes with its view.".to_string(),
         _ => format!("Use DROP {} to remove a {}.", item.noun().to_uppercase(), item.noun()),
     };
     Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not {article} {}", item.name, drop_word(kind).to_lowercase())).with_hint(hint))

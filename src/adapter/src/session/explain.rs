@@ -68,7 +68,8 @@ impl Session {
         if stage == ExplainStage::Raw {
             return Ok(format!("{hir:#?}"));
         }
-        let mir = sql::lower(hir)?;
+        let mut mir = sql::lower(hir)?;
+        crate::planner::with_source_errors(&catalog, &mut mir)?;
         if stage == ExplainStage::Decorrelated {
             return Ok(explain_mir(&mir, &shown));
         }

@@ -109,6 +109,7 @@ impl Session {
         read: Option<ReadSet>,
     ) -> Result<Running, SqlError> {
         let mut mir = mir;
+        crate::planner::with_source_errors(&catalog, &mut mir)?;
         let ctx = if self.effects(&mut mir).await? { self.statement_ctx().1 } else { ctx };
         let mut mir = self.fill_in(&catalog, mir).await?;
         match as_of {

@@ -114,7 +114,7 @@ fn shown_as(kind: ShowKind, item: &Item) -> bool {
         ShowKind::Connections => matches!(item.kind, ItemKind::Connection(_)),
         ShowKind::Secrets => matches!(item.kind, ItemKind::Secret { .. }),
         ShowKind::Types => matches!(item.kind, ItemKind::Type(_) | ItemKind::Domain(_)),
-        ShowKind::Objects => !matches!(item.kind, ItemKind::Errors { .. }),
+        ShowKind::Objects => !matches!(item.kind, ItemKind::Errors { .. } | ItemKind::ViewErrors { .. }),
         _ => false,
     }
 }

@@ -104,9 +104,6 @@ impl Session {
         let desc = p.relation.as_ref().map(|r| r.desc.clone()).unwrap_or_default();
         let self_output = p.relation.as_ref().map(|r| r.columns.iter().map(column_source).collect());
         let kind = ItemKind::Source(Source { connection, connector: source, self_output, errors, fail_on_error: !p.quarantine, watermark: None });
-        if !p.quarantine {
-            return Err(SqlError::unsupported("ON ERROR = 'fail'", "records that do not decode go to the source's _errors relation"));
-        }
         let item = self.item(id, &p.name, kind, desc, p.create_sql.clone(), connection.into_iter().collect());
         let errors_name = FullName { name: format!("{}_errors", p.name.name), ..p.name.clone() };
         let mut ops = vec![Op::Create { item: Box::new(item), plan: None }];

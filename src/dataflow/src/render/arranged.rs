@@ -225,6 +225,29 @@ pub fn distinct_errors<'s, T: RenderTime>(stream: Updates<'s, T>, env: &Rc<Env>)
     )
 }
 
+/// Parts errors into those that stay errors, and those that data caused, as rows of [`errors::quarantine_types`], each once.
+pub fn quarantine<'s, T: RenderTime>(errs: Updates<'s, T>, env: &Rc<Env>) -> (Updates<'s, T>, Updates<'s, T>) {
+    fn part<T: Clone + PartialEq>(upd: Upd<T>, of_data: bool) -> Upd<T> {
+        let types = errors::error_types();
+        let wanted: Vec<u32> = (0..upd.batch.len)
+            .filter(|i| {
+                let code = repr::column::get(&upd.batch.cols[0], &types[0].ty, *i);
+                errors::is_of_data(code.as_str().unwrap_or_default()) == of_data
+            })
+            .map(|i| i as u32)
+            .collect();
+        Upd { batch: upd.batch.take(&wanted.clone().into()), times: upd.times.take(&wanted), diffs: upd.diffs.take(&wanted) }
+    }
+    let layout = Rc::new(Layout::whole(errors::error_types()));
+    let distinct = distinct_errors(super::map(errs.clone(), "OfData", |u| part(u, true)), env);
+    let rows = flatten(&Traced::Local(Arranged { stream: distinct.stream, trace: distinct.trace }), layout, env);
+    let rows = super::map(rows, "ErrorRows", |mut u: Upd<T>| {
+        u.batch.cols.truncate(errors::QUARANTINE_COLUMNS);
+        u
+    });
+    (super::map(errs, "OfTheSystem", |u| part(u, false)), rows)
+}
+
 /// A stream that never carries anything, of a scope.
 pub fn empty<'s, T: RenderTime>(scope: timely::dataflow::Scope<'s, T>) -> Updates<'s, T> {
     timely::dataflow::operators::generic::source::<_, NoopBuilder<Upd<T>>, _, _>(scope, "Empty", |cap, _| {

@@ -23,7 +23,7 @@ mod threshold;
 mod top_k;
 mod window;
 
-pub use arranged::{arrange, distinct_errors, flatten, Traced, STEP};
+pub use arranged::{arrange, distinct_errors, flatten, quarantine, Traced, STEP};
 pub use collection::{concat, map, Collection, Updates};
 
 use crate::arrange::{

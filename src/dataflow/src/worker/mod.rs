@@ -212,8 +212,11 @@ impl State<'_> {
                 if one_off && render::comes_summed(lir, &mut summed) {
                     summed.insert(Id::Global(*id));
                 }
-                if desc.quarantine.contains(id) {
-                    collection.errs = cx.nothing();
+                for (_, listed) in desc.quarantine.iter().filter(|q| q.0 == *id) {
+                    let (rest, rows) = render::quarantine(collection.errs, &env);
+                    collection.errs = rest;
+                    let nothing = cx.nothing();
+                    cx.bind(Id::Global(*listed), crate::errors::quarantine_types(), Collection::new(rows, nothing));
                 }
                 cx.bind(Id::Global(*id), lir.types.clone(), collection);
             }

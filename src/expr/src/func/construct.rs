@@ -352,6 +352,15 @@ pub const INTERNAL: &[FuncDef] = &[
             _ => Ok(a[0].clone()),
         })
     }),
+    entry("record_error", false, true, |c| {
+        on_values(c, false, |a, _| {
+            let text = |i: usize| a[i].as_str().unwrap_or_default();
+            let message = format!("record {} of source \"{}\" cannot be decoded: {}", text(0), text(2), text(1));
+            Err(SqlError::new(state::DATA_EXCEPTION, message).with_hint(
+                "under ON ERROR = 'fail' an undecodable record makes the source unreadable until its key is replaced; it is in the source's _errors relation",
+            ))
+        })
+    }),
     entry("single_row_guard", true, true, |c| {
         on_values(c, true, |a, _| {
             guard(a, |n| n > 1, state::CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression").map(|()| Value::Bool(true))

@@ -37,6 +37,7 @@
 //! | `greatest`, `least` | `(x1, .., xn)` | all of one type, NULLs ignored |
 //! | `is_true`, `is_not_true`, `is_false`, `is_not_false` | `(bool)` | never NULL (IS UNKNOWN is `IsNull`) |
 //! | `domain_not_null`, `domain_check` | `(x, domain text)`, `(x, ok bool, domain text, check text)` | `x`, or 23502 if it is NULL, 23514 if `ok` is false |
+//! | `record_error` | `(position text, reason text, source text)` | of any type: 22000, the record of a source that cannot be decoded |
 //! | `single_row_guard` | `(count int8)` | true, or 21000 if `count` > 1: "more than one row returned by a subquery used as an expression" |
 //! | `limit_guard`, `offset_guard` | `(n int8)` | `n`, or 2201W / 2201X if it is negative |
 //! | `current_date`, `current_time`, `current_timestamp`, `localtime`, `localtimestamp` | `()` or `(precision int4 literal)` | |

@@ -23,6 +23,8 @@ pub enum Cell {
     #[default]
     Missing,
     Null,
+    /// The column holds what it held: the value was too long for upstream to send it again. Only an envelope that knows the old row can take it.
+    Unchanged,
     Bool(bool),
     /// Integers, dates, times, timestamps: what the physical column holds.
     Int(i64),
@@ -65,7 +67,7 @@ const EPOCH_SHIFT_DAYS: i64 = 10_957;
 /// Appends `cell` to the builder of the column it was decoded for.
 pub fn push(builder: &mut ColumnBuilder, cell: &Cell, buffers: Buffers<'_>) {
     match (builder, cell) {
-        (b, Cell::Missing | Cell::Null) => b.push_null(),
+        (b, Cell::Missing | Cell::Null | Cell::Unchanged) => b.push_null(),
         (ColumnBuilder::Bool(b), Cell::Bool(v)) => b.append_value(*v),
         (ColumnBuilder::Int2(b), Cell::Int(v)) => b.append_value(*v as i16),
         (ColumnBuilder::Int4(b), Cell::Int(v)) => b.append_value(*v as i32),
@@ -115,8 +117,10 @@ pub fn integer(v: i64, ty: &SqlType) -> Option<Result<Cell, String>> {
 /// How a JSON member writes a value that JSON has no form for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Wire {
-    /// Milliseconds since 1970.
+    /// Plain JSON: a number is milliseconds since 1970, a string is in the type's own syntax.
     #[default]
+    Plain,
+    /// Milliseconds since 1970.
     Millis,
     /// Microseconds since 1970 (since midnight for times of day).
     Micros,
@@ -126,16 +130,23 @@ pub enum Wire {
     /// Base64 of the bytes (Kafka Connect's `bytes`).
     Base64,
     /// Base64 of a big-endian two's complement integer, with this scale (Kafka Connect's `Decimal`).
-    Decimal(u16),
+    Decimal(i16),
     /// Debezium without its schema: told by the size of the number, which is years apart (10^14 ms is the year 5138).
     Guess,
+}
+
+impl Wire {
+    /// Whether Debezium wrote the value: anything but the default is its.
+    pub fn is_debezium(self) -> bool {
+        self != Wire::Plain
+    }
 }
 
 /// A number in a date or time column.
 pub fn epoch(v: i64, ty: &SqlType, unit: Wire) -> Option<Result<Cell, String>> {
     let micros = |unit: Wire| -> Option<i64> {
         match unit {
-            Wire::Millis | Wire::Base64 | Wire::Decimal(_) => v.checked_mul(1000),
+            Wire::Plain | Wire::Millis | Wire::Base64 | Wire::Decimal(_) => v.checked_mul(1000),
             Wire::Micros => Some(v),
             Wire::Nanos => Some(v.div_euclid(1000)),
             Wire::Days => v.checked_mul(86_400_000_000),
@@ -155,7 +166,7 @@ pub fn epoch(v: i64, ty: &SqlType, unit: Wire) -> Option<Result<Cell, String>> {
         }
         SqlType::Date => {
             let days = match unit {
-                Wire::Days | Wire::Guess | Wire::Millis if v.unsigned_abs() < 10_000_000 => Some(v),
+                Wire::Days | Wire::Guess | Wire::Plain | Wire::Millis if v.unsigned_abs() < 10_000_000 => Some(v),
                 _ => micros(unit).map(|m| m.div_euclid(86_400_000_000)),
             };
             let at = days.map(|d| d - EPOCH_SHIFT_DAYS).filter(|d| (-2_451_545..2_145_031_949).contains(d));
@@ -164,6 +175,7 @@ pub fn epoch(v: i64, ty: &SqlType, unit: Wire) -> Option<Result<Cell, String>> {
         SqlType::Time => {
             let at = match unit {
                 Wire::Guess if v.unsigned_abs() <= 86_400_000 => v.checked_mul(1000),
+                Wire::Guess if v.unsigned_abs() > 86_400_000_000 => Some(v.div_euclid(1000)),
                 Wire::Guess => Some(v),
                 unit => micros(unit),
             };

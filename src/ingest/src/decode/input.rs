@@ -18,22 +18,22 @@ pub fn value(text: &str, col: &ColType) -> Result<Value, SqlError> {
 
 /// An array, list, map or record from JSON.
 /// Errors: a member or element that its type refuses.
-pub fn nested(text: &str, col: &ColType) -> Result<Value, String> {
+pub fn nested(text: &str, col: &ColType, wire: Wire) -> Result<Value, String> {
     let mut scanner = Scanner::new(text, Place::Value, 0);
-    let v = build(&mut scanner, col)?;
+    let v = build(&mut scanner, col, wire)?;
     scanner.end()?;
     Ok(v)
 }
 
-fn build(s: &mut Scanner<'_>, col: &ColType) -> Result<Value, String> {
+fn build(s: &mut Scanner<'_>, col: &ColType, wire: Wire) -> Result<Value, String> {
     match (&col.ty, s.peek()) {
         (_, Some(b'n')) => s.literal("null").map(|_| Value::Null),
-        (SqlType::Array(_), Some(b'[')) => array(s, col),
+        (SqlType::Array(_), Some(b'[')) => array(s, col, wire),
         (SqlType::List(elem), Some(b'[')) => {
             let elem = (**elem).clone().nullable();
             let mut elems = Vec::new();
             elements(s, |s| {
-                elems.push(build(s, &elem)?);
+                elems.push(build(s, &elem, wire)?);
                 Ok(())
             })?;
             Ok(Value::array(elems))
@@ -44,7 +44,7 @@ fn build(s: &mut Scanner<'_>, col: &ColType) -> Result<Value, String> {
             s.object(&mut String::new(), |s, name, scratch| {
                 let name = s.resolve(name, scratch).to_owned();
                 cell::no_nul(&name)?;
-                let v = build(s, &elem)?;
+                let v = build(s, &elem, wire)?;
                 match entries.binary_search_by(|e| e.0.as_str().cmp(&name)) {
                     Ok(i) => entries[i].1 = v,
                     Err(i) => entries.insert(i, (name, v)),
@@ -57,7 +57,7 @@ fn build(s: &mut Scanner<'_>, col: &ColType) -> Result<Value, String> {
             let mut fields = vec![Value::Null; r.fields.len()];
             s.object(&mut String::new(), |s, name, scratch| {
                 match r.fields.iter().position(|f| f.0 == s.resolve(name, scratch)) {
-                    Some(i) => fields[i] = build(s, &r.fields[i].1)?,
+                    Some(i) => fields[i] = build(s, &r.fields[i].1, wire)?,
                     None => {
                         s.value()?;
                     }
@@ -71,7 +71,10 @@ fn build(s: &mut Scanner<'_>, col: &ColType) -> Result<Value, String> {
         }
         _ => {
             let mut scratch = String::new();
-            let c = json::value(s, col, Wire::default(), &mut scratch)?;
+            let c = json::value(s, col, wire, &mut scratch)?;
+            if matches!(c, Cell::Unchanged) {
+                return Err("an element was left out because it did not change".into());
+            }
             Ok(owned(c, s.text(), &scratch, &col.ty))
         }
     }
@@ -91,19 +94,19 @@ fn elements(s: &mut Scanner<'_>, mut each: impl FnMut(&mut Scanner<'_>) -> Resul
 }
 
 /// A Postgres array: JSON arrays in arrays are its dimensions, which must be even.
-fn array(s: &mut Scanner<'_>, col: &ColType) -> Result<Value, String> {
+fn array(s: &mut Scanner<'_>, col: &ColType, wire: Wire) -> Result<Value, String> {
     let SqlType::Array(elem) = &col.ty else { return Err("not an array type".into()) };
     let inner = ColType { ty: (**elem).clone(), typmod: col.typmod, nullable: true };
     let mut elems = Vec::new();
     let mut dims: Vec<i32> = Vec::new();
-    dimension(s, &inner, 0, &mut dims, &mut elems)?;
+    dimension(s, &inner, wire, 0, &mut dims, &mut elems)?;
     if elems.is_empty() {
         return Ok(Value::array(Vec::new()));
     }
     Ok(Value::Array(Box::new(repr::ArrayValue { elems, dims: dims.into_iter().map(|n| (n, 1)).collect() })))
 }
 
-fn dimension(s: &mut Scanner<'_>, elem: &ColType, level: usize, dims: &mut Vec<i32>, elems: &mut Vec<Value>) -> Result<(), String> {
+fn dimension(s: &mut Scanner<'_>, elem: &ColType, wire: Wire, level: usize, dims: &mut Vec<i32>, elems: &mut Vec<Value>) -> Result<(), String> {
     const UNEVEN: &str = "malformed JSON array: its arrays are not of equal length and depth";
     if level >= 6 {
         return Err("a JSON array has more than 6 dimensions".into());
@@ -119,12 +122,12 @@ fn dimension(s: &mut Scanner<'_>, elem: &ColType, level: usize, dims: &mut Vec<i
                 if !elems.is_empty() && dims.len() <= level + 1 {
                     return Err(UNEVEN.into());
                 }
-                dimension(s, elem, level + 1, dims, elems)?;
+                dimension(s, elem, wire, level + 1, dims, elems)?;
             } else {
                 if dims.len() > level + 1 {
                     return Err(UNEVEN.into());
                 }
-                elems.push(build(s, elem)?);
+                elems.push(build(s, elem, wire)?);
                 if dims.len() <= level {
                     dims.resize(level + 1, -1);
                 }

@@ -6,7 +6,8 @@
 //! ```
 //! What a JSON value may be in a column is what `jsonb_populate_record` makes of it: a string goes through the type's
 //! text input, a number or boolean in a text column is its text, a member that is absent or null is NULL. Beyond that,
-//! a number in a timestamp column is milliseconds since 1970 (`Wire`).
+//! a number in a timestamp column is milliseconds since 1970 (`Wire`), and what
+//! Debezium wrote is read as Kafka Connect's JSON converter writes it: bytes and decimals in base64, documents as strings.
 
 use super::cell::{self, Cell, Place, Wire};
 use super::input;
@@ -110,6 +111,7 @@ pub fn value(s: &mut Scanner<'_>, col: &ColType, wire: Wire, scratch: &mut Strin
             let span = s.string(scratch)?;
             let text = s.resolve(span, scratch);
             match &col.ty {
+                _ if wire.is_debezium() => debezium(text, span, col, wire),
                 SqlType::Jsonb => {
                     cell::no_nul(text)?;
                     Ok(Cell::Other(Box::new(Value::Jsonb(Box::new(Jsonb::String(text.to_owned()))))))
@@ -118,10 +120,7 @@ pub fn value(s: &mut Scanner<'_>, col: &ColType, wire: Wire, scratch: &mut Strin
                     let quoted = serde_json::Value::String(text.to_owned()).to_string();
                     Ok(Cell::Other(Box::new(Value::Text(quoted))))
                 }
-                _ => match wire {
-                    Wire::Base64 | Wire::Decimal(_) => base64(text, wire, col),
-                    _ => cell::from_text(text, span, col),
-                },
+                _ => cell::from_text(text, span, col),
             }
         }
         Some(b'-' | b'0'..=b'9') => {
@@ -129,52 +128,101 @@ pub fn value(s: &mut Scanner<'_>, col: &ColType, wire: Wire, scratch: &mut Strin
             let integer = s.number()?;
             number(s, s.span(start, s.pos), integer, col, wire)
         }
-        Some(b't') => s.literal("true").and_then(|_| boolean(s, true, col)),
-        Some(b'f') => s.literal("false").and_then(|_| boolean(s, false, col)),
+        Some(b't') => s.literal("true").and_then(|_| boolean(s, true, col, wire)),
+        Some(b'f') => s.literal("false").and_then(|_| boolean(s, false, col, wire)),
         Some(b'{' | b'[') => {
             let span = s.value()?;
-            nested(s, span, col)
+            nested(s, span, col, wire)
         }
         _ => Err(s.error("a value")),
     }
 }
 
-/// Bytes and decimals as Kafka Connect's JSON converter writes them.
-fn base64(text: &str, wire: Wire, col: &ColType) -> Result<Cell, String> {
-    use base64::Engine;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(text).map_err(|_| format!("invalid base64 \"{text}\""))?;
-    let v = match (&col.ty, wire) {
-        (SqlType::Bytea, _) => Value::Bytea(bytes),
-        (_, Wire::Decimal(scale)) => {
-            let digits = num_bigint::BigInt::from_signed_bytes_be(&bytes);
-            let text = decimal_text(&digits.to_string(), usize::from(scale));
-            return input::value(&text, col).map(|v| Cell::Other(Box::new(v))).map_err(|e| e.message);
-        }
-        (ty, _) => return Err(format!("bytes are not a value of type {ty}")),
-    };
-    Ok(Cell::Other(Box::new(v)))
+/// What Debezium writes for a value that it left out, because it is long and did not change.
+const UNAVAILABLE: &str = "__debezium_unavailable_value";
+/// The same as bytes.
+const UNAVAILABLE_BASE64: &str = "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==";
+
+/// A string as Kafka Connect's JSON converter writes the value of a column: documents, bytes and bits have no JSON form of their own.
+fn debezium(text: &str, span: Span, col: &ColType, wire: Wire) -> Result<Cell, String> {
+    if text == UNAVAILABLE || (text == UNAVAILABLE_BASE64 && !col.ty.is_string()) {
+        return Ok(Cell::Unchanged);
+    }
+    let typed = |text: &str| input::value(text, col).map(|v| Cell::Other(Box::new(v))).map_err(|e| e.message);
+    match (&col.ty, wire) {
+        // A document is sent as its text; a string that is none is one.
+        (SqlType::Jsonb | SqlType::Json, _) => typed(text).or_else(|_| typed(&serde_json::Value::String(text.to_owned()).to_string())),
+        (SqlType::Bytea, _) if text.starts_with("\\x") => typed(text),
+        (SqlType::Bytea, _) => Ok(Cell::Other(Box::new(Value::Bytea(base64(text)?)))),
+        (SqlType::Bit | SqlType::VarBit, _) => bits(&base64(text)?, col),
+        (_, Wire::Decimal(scale)) => typed(&decimal(&base64(text)?, scale)?),
+        (ty, Wire::Base64) => Err(format!("bytes are not a value of type {ty}")),
+        (SqlType::Numeric, _) => cell::from_text(text, span, col).map_err(|e| match base64(text) {
+            Ok(_) => format!("{e}: a decimal written as bytes is read by its schema: send the schema too, or set decimal.handling.mode=string"),
+            Err(_) => e,
+        }),
+        _ => cell::from_text(text, span, col),
+    }
 }
 
-/// The digits of an integer with a point `scale` digits from the right.
-fn decimal_text(digits: &str, scale: usize) -> String {
+fn base64(text: &str) -> Result<Vec<u8>, String> {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.decode(text).map_err(|_| format!("invalid base64 \"{text}\""))
+}
+
+/// Bits come as bytes, the last eight first.
+fn bits(bytes: &[u8], col: &ColType) -> Result<Cell, String> {
+    let all = 8 * bytes.len();
+    let declared = usize::try_from(col.typmod).ok().filter(|_| col.ty == SqlType::Bit).unwrap_or(all);
+    let bit = |i: usize| bytes.get(i / 8).is_some_and(|b| b >> (i % 8) & 1 == 1);
+    if (declared..all).any(bit) {
+        return Err(format!("{all} bits do not fit type bit({declared})"));
+    }
+    let text: String = (0..declared).rev().map(|i| if bit(i) { '1' } else { '0' }).collect();
+    input::value(&text, col).map(|v| Cell::Other(Box::new(v))).map_err(|e| e.message)
+}
+
+/// Digits of a decimal beyond which its scale is no decimal's but damage.
+const SCALE_MAX: i64 = 16_383;
+
+/// The text of a decimal: a big-endian two's complement integer with a point `scale` digits from its right.
+fn decimal(bytes: &[u8], scale: i16) -> Result<String, String> {
+    let digits = num_bigint::BigInt::from_signed_bytes_be(bytes).to_string();
     let (sign, digits) = match digits.strip_prefix('-') {
         Some(d) => ("-", d),
-        None => ("", digits),
+        None => ("", digits.as_str()),
     };
-    if scale == 0 {
-        return format!("{sign}{digits}");
+    if i64::from(scale).abs() > SCALE_MAX {
+        return Err(format!("a decimal of scale {scale}"));
     }
+    let zeros = usize::from(scale.unsigned_abs());
+    if scale <= 0 {
+        return Ok(format!("{sign}{digits}{}", "0".repeat(if digits == "0" { 0 } else { zeros })));
+    }
+    let scale = zeros;
     let digits = format!("{digits:0>width$}", width = scale + 1);
     let (whole, fraction) = digits.split_at(digits.len() - scale);
-    format!("{sign}{whole}.{fraction}")
+    Ok(format!("{sign}{whole}.{fraction}"))
 }
 
-fn boolean(s: &Scanner<'_>, v: bool, col: &ColType) -> Result<Cell, String> {
+/// A decimal that brings its own scale, `{"scale": 2, "value": "AQ=="}`; `None` if the object is another one.
+fn variable_decimal(text: &str) -> Option<Result<String, String>> {
+    let v: serde_json::Value = serde_json::from_str(text).ok()?;
+    let scale = v.get("scale")?.as_i64()?;
+    let value = v.get("value")?.as_str()?;
+    Some(base64(value).and_then(|b| decimal(&b, i16::try_from(scale).map_err(|_| format!("a decimal of scale {scale}"))?)))
+}
+
+fn boolean(s: &Scanner<'_>, v: bool, col: &ColType, wire: Wire) -> Result<Cell, String> {
     let span = s.span(s.pos - if v { 4 } else { 5 }, s.pos);
     match &col.ty {
         SqlType::Bool => Ok(Cell::Bool(v)),
         SqlType::Jsonb => Ok(Cell::Other(Box::new(Value::Jsonb(Box::new(Jsonb::Bool(v)))))),
         SqlType::Json => Ok(Cell::Text(span.0, span.1, span.2)),
+        // bit(1) is a boolean to Debezium.
+        SqlType::Bit | SqlType::VarBit if wire.is_debezium() => {
+            input::value(if v { "1" } else { "0" }, col).map(|v| Cell::Other(Box::new(v))).map_err(|e| e.message)
+        }
         _ => cell::from_text(&s.text()[span.1 as usize..span.2 as usize], span, col),
     }
 }
@@ -186,20 +234,30 @@ fn number(s: &Scanner<'_>, span: Span, integer: bool, col: &ColType, wire: Wire)
             let v = if integer { cell::plain_integer(text) } else { None };
             v.and_then(|v| cell::epoch(v, &col.ty, wire)).unwrap_or_else(|| Err(format!("invalid input syntax for type {}: \"{text}\"", col.ty)))
         }
+        SqlType::Interval if integer && wire.is_debezium() => {
+            let unit = if wire == Wire::Nanos { "nanoseconds" } else { "microseconds" };
+            let micros =
+                text.parse::<i64>().map(|v| if wire == Wire::Nanos { v.div_euclid(1000) } else { v }).map_err(|_| format!("{text} {unit} are out of range"))?;
+            input::value(&format!("{micros} microseconds"), col).map(|v| Cell::Other(Box::new(v))).map_err(|e| e.message)
+        }
         SqlType::Json => Ok(Cell::Text(span.0, span.1, span.2)),
         _ => cell::from_text(text, span, col),
     }
 }
 
 /// An object or array as a column: JSON as it is, text as its text, arrays and the like element by element.
-fn nested(s: &Scanner<'_>, span: Span, col: &ColType) -> Result<Cell, String> {
+fn nested(s: &Scanner<'_>, span: Span, col: &ColType, wire: Wire) -> Result<Cell, String> {
     let text = &s.text()[span.1 as usize..span.2 as usize];
     match &col.ty {
         SqlType::Json | SqlType::Text | SqlType::Varchar if col.typmod < 0 => {
             cell::no_nul(text)?;
             Ok(Cell::Text(span.0, span.1, span.2))
         }
-        SqlType::Array(_) | SqlType::List(_) | SqlType::Map(_) | SqlType::Record(_) => input::nested(text, col).map(|v| Cell::Other(Box::new(v))),
+        SqlType::Array(_) | SqlType::List(_) | SqlType::Map(_) | SqlType::Record(_) => input::nested(text, col, wire).map(|v| Cell::Other(Box::new(v))),
+        SqlType::Numeric if wire.is_debezium() => match variable_decimal(text) {
+            Some(digits) => input::value(&digits?, col).map(|v| Cell::Other(Box::new(v))).map_err(|e| e.message),
+            None => Err(format!("{text} is not a value of type numeric")),
+        },
         SqlType::Jsonb | SqlType::Text | SqlType::Varchar | SqlType::Bpchar => input::value(text, col).map(|v| Cell::Other(Box::new(v))).map_err(|e| e.message),
         ty => Err(format!("a JSON {} is not a value of type {ty}", if text.starts_with('{') { "object" } else { "array" })),
     }

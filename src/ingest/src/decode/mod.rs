@@ -218,7 +218,22 @@ impl Decoder {
         }
     }
 
-    fn append(&self, record: &Record<'_>, rows: &mut Rows) {
+    /// The first column that the current record left as it was.
+    pub fn unchanged(&self) -> Option<&str> {
+        self.cells.iter().position(|c| matches!(c, Cell::Unchanged)).map(|i| self.names[i].as_str())
+    }
+
+    /// Columns that the current record left as they were get what the row held before.
+    pub fn fill_unchanged(&mut self, old: Vec<Value>) {
+        for (cell, old) in self.cells.iter_mut().zip(old) {
+            if matches!(cell, Cell::Unchanged) {
+                *cell = if old.is_null() { Cell::Null } else { Cell::Other(Box::new(old)) };
+            }
+        }
+    }
+
+    /// Appends the current cells, whatever they are.
+    pub fn append(&self, record: &Record<'_>, rows: &mut Rows) {
         let buffers = Buffers { value: record.value.unwrap_or_default(), key: record.key.unwrap_or_default(), scratch: &self.scratch };
         for (b, c) in rows.builders.iter_mut().zip(&self.cells) {
             cell::push(b, c, buffers);

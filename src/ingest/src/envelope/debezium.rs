@@ -48,14 +48,16 @@ fn wires(schema: &serde_json::Value) -> HashMap<String, Wire> {
     let mut out = HashMap::new();
     for f in after.iter().flat_map(fields) {
         let Some(name) = f.get("field").and_then(|n| n.as_str()) else { continue };
+        // An array is written as its elements are.
+        let f = if f.get("type").and_then(|t| t.as_str()) == Some("array") { f.get("items").cloned().unwrap_or_default() } else { f.clone() };
         let semantic = f.get("name").and_then(|n| n.as_str()).unwrap_or("");
         let wire = match semantic {
             "io.debezium.time.Date" | "org.apache.kafka.connect.data.Date" => Wire::Days,
             "io.debezium.time.Timestamp" | "io.debezium.time.Time" | "org.apache.kafka.connect.data.Timestamp" | "org.apache.kafka.connect.data.Time" => {
                 Wire::Millis
             }
-            "io.debezium.time.MicroTimestamp" | "io.debezium.time.MicroTime" => Wire::Micros,
-            "io.debezium.time.NanoTimestamp" | "io.debezium.time.NanoTime" => Wire::Nanos,
+            "io.debezium.time.MicroTimestamp" | "io.debezium.time.MicroTime" | "io.debezium.time.MicroDuration" => Wire::Micros,
+            "io.debezium.time.NanoTimestamp" | "io.debezium.time.NanoTime" | "io.debezium.time.NanoDuration" => Wire::Nanos,
             "org.apache.kafka.connect.data.Decimal" => {
                 let scale = f.get("parameters").and_then(|p| p.get("scale")).and_then(|s| s.as_str().map(str::to_owned).or_else(|| Some(s.to_string())));
                 Wire::Decimal(scale.and_then(|s| s.parse().ok()).unwrap_or(0))
@@ -112,7 +114,7 @@ pub fn push(upsert: &mut Upsert, schema: &mut Schema, decoder: &mut Decoder, rec
 }
 
 /// Where the payload lies in a key with schema wrapper.
-fn key_payload(key: &[u8]) -> Result<Option<(u32, u32)>, String> {
+pub(super) fn key_payload(key: &[u8]) -> Result<Option<(u32, u32)>, String> {
     let Ok(text) = std::str::from_utf8(key) else { return Ok(None) };
     let mut s = Scanner::new(text, Place::Key, 0);
     if s.peek() != Some(b'{') {

@@ -17,10 +17,13 @@ use crate::decode::{Decoder, Rows};
 use crate::record::Record;
 use crate::spec::{errors_desc, ColumnSource, Envelope, Format, OnError, OutputSpec, SourceSpec, StateReader};
 use repr::error::state;
-use repr::{Deltas, GlobalId, SqlError, Value};
+use repr::{Col, Deltas, Diff, GlobalId, RowCodec, SqlError, Value};
+use std::collections::HashMap;
 use upsert::Upsert;
 
 const REASON_CHARS_MAX: usize = 1000;
+/// Of [`errors_desc`].
+const KEY_COLUMN: usize = 1;
 
 /// From records to changes of one output and of the errors relation.
 pub struct Pipeline {
@@ -32,6 +35,10 @@ pub struct Pipeline {
     kind: Kind,
     rows: Rows,
     bad: Rows,
+    /// For each of `bad`, whether it is listed or taken off the list.
+    bad_diffs: Vec<Diff>,
+    /// Under `ON ERROR = 'fail'`, the error rows of each key whose last message could not be decoded: they go when it is replaced.
+    failed_keys: HashMap<Box<[u8]>, Vec<Vec<Value>>>,
     /// Records listed as errors since the start.
     pub error_count: u64,
 }
@@ -85,6 +92,8 @@ impl Pipeline {
             on_error: spec.on_error,
             rows: Rows::new(decoder.types()),
             bad: Rows::new(&errors_desc().types),
+            bad_diffs: Vec::new(),
+            failed_keys: HashMap::new(),
             decoder,
             kind,
             error_count: 0,
@@ -106,29 +115,89 @@ impl Pipeline {
     /// Reads back the rows that are durable, for envelopes that need them.
     pub fn restore(&mut self, state: &dyn StateReader) -> Result<(), SqlError> {
         match &mut self.kind {
-            Kind::None => Ok(()),
-            Kind::Upsert(u) | Kind::Debezium(u, _) => u.restore(state.read(self.output)?),
+            Kind::None => return Ok(()),
+            Kind::Upsert(u) | Kind::Debezium(u, _) => u.restore(state.read(self.output)?)?,
         }
+        if self.on_error == OnError::Fail {
+            self.restore_failed_keys(state)?;
+        }
+        Ok(())
+    }
+
+    fn restore_failed_keys(&mut self, state: &dyn StateReader) -> Result<(), SqlError> {
+        let types = errors_desc().types;
+        let codec = RowCodec::new(types.clone());
+        let mut listed: HashMap<Vec<u8>, Diff> = HashMap::new();
+        for part in state.read(self.errors)? {
+            let part = part?;
+            for i in 0..part.len() {
+                let mut row = Vec::new();
+                codec.encode_row(&part.rows.row(&types, i), &mut row);
+                *listed.entry(row).or_insert(0) += part.diffs.get(i);
+            }
+        }
+        for (row, _) in listed.into_iter().filter(|(_, n)| *n > 0) {
+            let row = codec.decode_row(&row);
+            let Value::Bytea(key) = &row[KEY_COLUMN] else { continue };
+            if let Some(key) = self.key_of_bad(&Record { key: Some(key), ..Record::default() }) {
+                self.failed_keys.entry(key).or_default().push(row);
+            }
+        }
+        Ok(())
     }
 
     pub fn decoder(&mut self) -> &mut Decoder {
         &mut self.decoder
     }
 
-    /// Takes in one record.
-    /// Errors: under `ON ERROR = 'fail'`, the reason why it cannot be decoded; the record is not taken in.
-    pub fn push(&mut self, record: &Record<'_>) -> Result<(), String> {
+    /// Takes in one record; one that cannot be decoded is listed in `<source>_errors`. Under `ON ERROR = 'fail'` these rows make whoever reads
+    /// the relation fail (the planner sees to that); for envelopes with key until a later message of the key is taken in.
+    pub fn push(&mut self, record: &Record<'_>) {
+        let before = self.changes_taken();
         let done = match &mut self.kind {
             Kind::None => self.decoder.record(record).and_then(|_| self.decoder.push(record, &mut self.rows)),
             Kind::Upsert(u) => u.push(&mut self.decoder, record),
             Kind::Debezium(u, schema) => debezium::push(u, schema, &mut self.decoder, record),
         };
-        match (done, self.on_error) {
-            (Ok(()), _) => Ok(()),
-            (Err(reason), OnError::Fail) => Err(reason),
-            (Err(reason), OnError::Quarantine) => {
-                self.quarantine(record, &reason);
-                Ok(())
+        match done {
+            Err(reason) => self.quarantine(record, &reason),
+            Ok(()) if !self.failed_keys.is_empty() && self.changes_taken() > before => self.heal(record),
+            Ok(()) => {}
+        }
+    }
+
+    fn changes_taken(&self) -> u64 {
+        match &self.kind {
+            Kind::None => 0,
+            Kind::Upsert(u) | Kind::Debezium(u, _) => u.taken,
+        }
+    }
+
+    /// The key of the record that was just taken in has a new row, or none: it is not in error any more.
+    fn heal(&mut self, record: &Record<'_>) {
+        let key = match &mut self.kind {
+            Kind::None => return,
+            Kind::Upsert(u) | Kind::Debezium(u, _) => u.key(&self.decoder, record),
+        };
+        for row in self.failed_keys.remove(&key).into_iter().flatten() {
+            self.bad.push_row(&row);
+            self.bad_diffs.push(-1);
+        }
+    }
+
+    /// The key of a record whose value cannot be decoded; `None` if its key cannot be either, or there is none.
+    fn key_of_bad(&mut self, record: &Record<'_>) -> Option<Box<[u8]>> {
+        let bytes = record.key?;
+        self.decoder.begin();
+        match &mut self.kind {
+            Kind::None => None,
+            Kind::Upsert(u) => {
+                self.decoder.key(bytes, None).ok()?;
+                u.checked_key(&self.decoder, record)
+            }
+            Kind::Debezium(u, _) => {
+                self.decoder.key(bytes, debezium::key_payload(bytes).ok()?).ok()?;
+                u.checked_key(&self.decoder, record)
             }
         }
     }
@@ -138,7 +207,7 @@ impl Pipeline {
         self.error_count += 1;
         let headers = if record.headers.is_empty() { Value::Null } else { Value::Text(record.headers_json()) };
         let bytes = |b: Option<&[u8]>| b.map_or(Value::Null, |b| Value::Bytea(b.to_vec()));
-        self.bad.push_row(&[
+        let row = vec![
             Value::Text(record.position()),
             bytes(record.key),
             bytes(record.value),
@@ -147,7 +216,14 @@ impl Pipeline {
             Value::Text(reason.chars().take(REASON_CHARS_MAX).collect::<String>().replace('\0', "\\0")),
             Value::Text(self.relation.clone()),
             Value::TimestampTz(now_micros()),
-        ]);
+        ];
+        self.bad.push_row(&row);
+        self.bad_diffs.push(1);
+        if self.on_error == OnError::Fail {
+            if let Some(key) = self.key_of_bad(record) {
+                self.failed_keys.entry(key).or_default().push(row);
+            }
+        }
     }
 
     /// Records that wait to be taken.
@@ -190,7 +266,7 @@ impl Pipeline {
             out.push((self.output, deltas));
         }
         if !self.bad.is_empty() {
-            out.push((self.errors, Deltas::inserts(self.bad.take())));
+            out.push((self.errors, Deltas { rows: self.bad.take(), diffs: Col::from_vec(std::mem::take(&mut self.bad_diffs)) }));
         }
         out
     }

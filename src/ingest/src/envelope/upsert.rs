@@ -8,12 +8,14 @@
 //!   13       c    null         a: 2, b: 9
 //! ```
 //! State: one row a live key (key bytes to row bytes), read back from the durable output at a start, so a restart needs no second store.
+//! A column that a message left out because it did not change (Debezium, long values) is taken from the key's row; then what came before is
+//! settled first, so that this row is known.
 //! A value that cannot be decoded leaves the old row; a null or undecodable key changes nothing: both are the caller's error row.
 
 use crate::decode::{Decoder, Rows};
 use crate::record::Record;
 use repr::batch::Col;
-use repr::{Batch, ColType, Deltas, Diff, RowCodec, SqlError};
+use repr::{Batch, ColType, Deltas, Diff, RowCodec, SqlError, Value};
 use std::collections::HashMap;
 
 type Bytes = Box<[u8]>;
@@ -26,6 +28,12 @@ pub struct Upsert {
     rows: Rows,
     /// For each of `rows`, whether it deletes its key (its other columns are NULL then).
     deletes: Vec<bool>,
+    /// Changes of messages before those in `rows`: the state has them already.
+    settled: Vec<Deltas>,
+    /// One row, for looking up its key.
+    probe: Rows,
+    /// Messages that gave their key a row, or took it.
+    pub taken: u64,
 }
 
 impl Upsert {
@@ -35,6 +43,9 @@ impl Upsert {
         Upsert {
             key,
             rows: Rows::new(&types),
+            probe: Rows::new(&types),
+            settled: Vec::new(),
+            taken: 0,
             codec: RowCodec::new(types),
             key_codec: RowCodec::new(key_types),
             state: HashMap::default(),
@@ -43,10 +54,10 @@ impl Upsert {
     }
 
     pub fn pending(&self) -> usize {
-        self.rows.len()
+        self.rows.len() + self.settled.iter().map(Deltas::len).sum::<usize>()
     }
     pub fn pending_bytes(&self) -> usize {
-        self.rows.bytes()
+        self.rows.bytes() + self.settled.iter().map(|d| d.rows.bytes()).sum::<usize>()
     }
     pub fn state_len(&self) -> usize {
         self.state.len()
@@ -103,8 +114,14 @@ impl Upsert {
     pub fn put(&mut self, decoder: &mut Decoder, record: &Record<'_>) -> Result<(), String> {
         decoder.meta(record);
         decoder.check_key(&self.key)?;
+        if let Some(column) = decoder.unchanged() {
+            let why = format!("column \"{column}\" was left out as unchanged in a row that is not known");
+            let old = self.row_before(decoder, record).ok_or(why)?;
+            decoder.fill_unchanged(old);
+        }
         decoder.push(record, &mut self.rows)?;
         self.deletes.push(false);
+        self.taken += 1;
         Ok(())
     }
 
@@ -112,11 +129,46 @@ impl Upsert {
     pub fn delete(&mut self, decoder: &mut Decoder, record: &Record<'_>) -> Result<(), String> {
         decoder.push_key(record, &self.key, &mut self.rows)?;
         self.deletes.push(true);
+        self.taken += 1;
         Ok(())
     }
 
-    /// The net changes since the last call, keys in the order of their first message.
+    /// The row that the key in the decoder's current cells has now.
+    fn row_before(&mut self, decoder: &Decoder, record: &Record<'_>) -> Option<Vec<Value>> {
+        let settled = self.settle();
+        if !settled.is_empty() {
+            self.settled.push(settled);
+        }
+        let key = self.key(decoder, record);
+        self.state.get(&key).map(|row| self.codec.decode_row(row))
+    }
+
+    /// The key in the decoder's current cells.
+    pub fn key(&mut self, decoder: &Decoder, record: &Record<'_>) -> Box<[u8]> {
+        decoder.append(record, &mut self.probe);
+        let probe = self.probe.take();
+        self.encode(&probe).0.get(0).into()
+    }
+
+    /// The key in the decoder's current cells, unless a part of it is NULL.
+    pub fn checked_key(&mut self, decoder: &Decoder, record: &Record<'_>) -> Option<Box<[u8]>> {
+        decoder.check_key(&self.key).ok()?;
+        Some(self.key(decoder, record))
+    }
+
+    /// The changes since the last call, by key, keys in the order of their first message.
     pub fn take(&mut self) -> Deltas {
+        let last = self.settle();
+        if self.settled.is_empty() {
+            return last;
+        }
+        let mut parts = std::mem::take(&mut self.settled);
+        parts.push(last);
+        Deltas::concat(parts)
+    }
+
+    /// Brings the state up to the last message. Answers with the net changes.
+    fn settle(&mut self) -> Deltas {
         let deletes = std::mem::take(&mut self.deletes);
         let batch = self.rows.take();
         if batch.len == 0 {

@@ -330,7 +330,7 @@ impl<'a> Reader<'a> {
             };
             let Some(end) = end else { break };
             let (line, at) = (&f.buf[pos..end - 1], f.at + pos as u64);
-            take_in(&mut self.pipelines, self.feed, &self.format, &f.path, line, at)?;
+            take_in(&mut self.pipelines, self.feed, &self.format, &f.path, line, at);
             pos = end;
         }
         self.files[i].consume(pos);
@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let f = &self.files[i];
-        take_in(&mut self.pipelines, self.feed, &self.format, &f.path, &f.buf, f.at)?;
+        take_in(&mut self.pipelines, self.feed, &self.format, &f.path, &f.buf, f.at);
         self.files[i].consume(rest);
         Ok(())
     }
@@ -387,7 +387,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Takes in one record (without its newline).
-fn take_in(pipelines: &mut [Pipeline], feed: &mut Feed, format: &Format, path: &str, line: &[u8], at: u64) -> Result<(), End> {
+fn take_in(pipelines: &mut [Pipeline], feed: &mut Feed, format: &Format, path: &str, line: &[u8], at: u64) {
     let mut line = line;
     if at == 0 {
         line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
@@ -396,13 +396,12 @@ fn take_in(pipelines: &mut [Pipeline], feed: &mut Feed, format: &Format, path: &
         line = line.strip_suffix(b"\r").unwrap_or(line);
         // A blank line is no record, except of one CSV column, where it is a NULL.
         if line.iter().all(u8::is_ascii_whitespace) && !matches!(format, Format::Csv { columns: 1, .. }) {
-            return Ok(());
+            return;
         }
     }
     feed.stats.messages.fetch_add(1, Ordering::Relaxed);
     let record = Record { value: Some(line), path, offset: i64::try_from(at).unwrap_or(i64::MAX), ..Default::default() };
     for p in pipelines {
-        p.push(&record).map_err(|e| End::Failed(format!("{} cannot be decoded (ON ERROR = 'fail'): {e}", record.position())))?;
+        p.push(&record);
     }
-    Ok(())
 }

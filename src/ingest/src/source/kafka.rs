@@ -237,6 +237,8 @@ struct Partition {
     target: i64,
     /// Its end was reported; nothing but control records may lie between `next` and `target`.
     at_end: bool,
+    /// What lies behind the last record was looked at: control records there are in the position.
+    settled: bool,
     /// The record at `mark.seen` must be met first.
     verify: bool,
 }
@@ -335,7 +337,7 @@ impl<'a> Reader<'a> {
             let known = self.partitions.contains_key(&id);
             let p = self.partitions.entry(id).or_default();
             p.target = high;
-            p.at_end = false;
+            (p.at_end, p.settled) = (false, false);
             if !known {
                 p.mark.next = match self.start {
                     // A partition that came later holds only what was written since.
@@ -413,6 +415,12 @@ impl<'a> Reader<'a> {
                 Some(Err(KafkaError::PartitionEOF(id))) => {
                     if let Some(p) = self.partitions.get_mut(&id) {
                         p.at_end = true;
+                        // All records below the end that was asked for earlier have come: what is left are control records, which
+                        // retention may remove before anything follows them.
+                        if p.mark.next < p.target {
+                            p.mark.next = p.target;
+                            first.get_or_insert_with(Instant::now);
+                        }
                         self.hand_over_snapshot(feed)?;
                         if self.waiting.is_empty() {
                             feed.status(SourceStatus::Running)?;
@@ -480,17 +488,14 @@ impl<'a> Reader<'a> {
         let record = Record { key: m.key(), value: m.payload(), headers: &headers, partition: id, offset, timestamp_ms, path: "" };
         for pipeline in &mut self.pipelines {
             let before = pipeline.error_count;
-            if let Err(why) = pipeline.push(&record) {
-                let why = format!("the record at offset {offset} of partition {id} cannot be decoded (ON ERROR = 'fail'): {why}");
-                return Err(Broken::End(End::Failed(why)));
-            }
+            pipeline.push(&record);
             if pipeline.error_count > before {
                 self.stats.errors.fetch_add(1, Ordering::Relaxed);
             }
         }
         p.mark.next = offset + 1;
         p.mark.seen = Some(seen);
-        p.at_end = false;
+        (p.at_end, p.settled) = (false, false);
         self.records += 1;
         self.stats.messages.fetch_add(1, Ordering::Relaxed);
         self.stats.bytes.fetch_add(size, Ordering::Relaxed);
@@ -524,8 +529,24 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// New partitions, a topic that vanished.
+    /// Asks for the ends of partitions that came to rest since: if one lies beyond the last record, reading there again tells whether only
+    /// control records are between (then the end of the partition is reported again).
+    fn settle(&mut self, client: &Client) -> Result<(), Broken> {
+        for (id, p) in self.partitions.iter_mut().filter(|(_, p)| p.at_end && !p.settled) {
+            // The end for readers of committed transactions: what an open one holds is not below it.
+            let Ok((_, high)) = client.fetch_watermarks(self.topic, *id, Duration::from_secs(1)) else { return Ok(()) };
+            p.settled = true;
+            if high > p.mark.next {
+                (p.target, p.at_end) = (high, false);
+                client.seek(self.topic, *id, Offset::Offset(p.mark.next), Duration::from_secs(1)).map_err(|e| Broken::Retry(plain(&e)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// New partitions, a topic that vanished, control records at the end.
     fn refresh(&mut self, client: &Client, feed: &mut Feed) -> Result<(), Broken> {
+        self.settle(client)?;
         match partition_count(client, self.topic, Duration::from_secs(1)) {
             Ok(Some(n)) if n as usize == self.partitions.len() => Ok(()),
             Ok(Some(_)) => {

@@ -118,7 +118,7 @@ impl Binder<'_> {
             }
         }
         let (connector, relation) = self.connector(p, c)?;
-        let tables = self.source_tables(c)?;
+        let tables = self.source_tables(c, &name)?;
         let watermark = match &c.watermark {
             None => None,
             Some((column, e, span)) => {
@@ -153,7 +153,8 @@ impl Binder<'_> {
         })))
     }
 
-    fn source_tables(&self, c: &ast::CreateSource) -> Result<TablesPlan, SqlError> {
+    /// A table's name without schema is one in the source's schema.
+    fn source_tables(&self, c: &ast::CreateSource, source: &FullName) -> Result<TablesPlan, SqlError> {
         Ok(match &c.tables {
             SourceTables::None => TablesPlan::None,
             SourceTables::All => TablesPlan::All,
@@ -161,8 +162,11 @@ impl Binder<'_> {
             SourceTables::Tables(list) => TablesPlan::Tables(
                 list.iter()
                     .map(|(upstream, here)| {
-                        let bare = ast::ObjectName { parts: vec![upstream.last().to_owned()], ..upstream.clone() };
-                        Ok((upstream.clone(), self.new_name(here.as_ref().unwrap_or(&bare))?))
+                        let name = match here {
+                            Some(here) if here.parts.len() > 1 => self.new_name(here)?,
+                            here => FullName { name: here.as_ref().unwrap_or(upstream).last().to_owned(), ..source.clone() },
+                        };
+                        Ok((upstream.clone(), name))
                     })
                     .collect::<Result<_, SqlError>>()?,
             ),

@@ -8,7 +8,7 @@
 
 use super::engine::{Engine, Halt};
 use super::inspect::{self, Published, Target, SESSION_OPTIONS};
-use super::lsn::{Lsn, Position};
+use super::lsn::{Followed, Lsn, Position};
 use super::snapshot::{self, Snapshot, Unspool};
 use super::table;
 use crate::source::Stats;
@@ -16,6 +16,7 @@ use crate::spec::{SourceEvent, SourceStatus, Staged, StartSource, StateReader};
 use futures::FutureExt;
 use pgwire_replication::{PgWireError, ReplicationClient, ReplicationConfig, ReplicationEvent, TlsConfig};
 use repr::{GlobalId, SqlError};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -29,6 +30,9 @@ const UNIT_ROWS: usize = 8192;
 const UNIT_AGE: Duration = Duration::from_millis(5);
 /// A unit beyond this is handed over in parts.
 const PART_ROWS: usize = 32_768;
+
+/// How often the publication is looked at: nothing in the stream says that a table is not in it any more.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Why a session ended.
 pub(super) enum End {
@@ -74,6 +78,13 @@ fn world(e: SqlError) -> End {
     }
 }
 
+/// A table was taken out of the publication, or dropped.
+fn unpublished(reference: &str, publication: &str) -> End {
+    End::Failed(format!(
+        "upstream table \"{reference}\" is not in publication {publication}, so its changes are not seen: drop the table here, and create it again once ALTER PUBLICATION ... ADD TABLE has put it back"
+    ))
+}
+
 /// The connector's way out.
 pub(super) struct Feed {
     source: GlobalId,
@@ -115,6 +126,10 @@ pub(super) struct Driver {
     acks: watch::Receiver<Lsn>,
     /// The cluster's identifier; `None` before the first copy.
     system: Option<String>,
+    /// Kinds of changes that the publication published when the first copy was made.
+    publish: String,
+    /// What the tables were when they were copied.
+    followed: BTreeMap<String, Followed>,
     /// Position of the last whole unit that was handed over.
     sent: Lsn,
     durable: Lsn,
@@ -128,13 +143,16 @@ impl Driver {
     /// Errors: a position or a column source that cannot be.
     pub(super) fn new(source: StartSource, acks: watch::Receiver<Lsn>) -> Result<Driver, String> {
         let resume = source.resume.as_deref().map(Position::from_json).transpose()?;
-        let lsn = resume.as_ref().map_or(Lsn::default(), |p| p.lsn);
+        let is_first = resume.is_none();
+        let Position { lsn, system, publish, tables: followed } = resume.unwrap_or_default();
         Ok(Driver {
             target: Target::of(&source.spec.connector).map_err(|e| e.to_string())?,
             engine: Engine::new(&source.spec, lsn)?,
             state: source.state,
             acks,
-            system: resume.map(|p| p.system),
+            system: (!is_first).then_some(system),
+            publish,
+            followed,
             sent: lsn,
             durable: lsn,
             part_sent: false,
@@ -154,6 +172,13 @@ impl Driver {
         let client = self.target.connect().await.map_err(world)?;
         let published = inspect::inspect(&client, &self.target).await.map_err(world)?;
         let tables = self.match_tables(&published)?;
+        let now = inspect::published_now(&client, &self.target.publication).await.map_err(|e| world(inspect::query_error(e)))?;
+        if self.system.is_none() {
+            // What an earlier try was about to follow is copied anew.
+            self.followed.clear();
+            self.publish.clear();
+        }
+        self.follow(now)?;
         let added = match &self.system {
             None => {
                 self.first_copy(feed, &client, &tables).await?;
@@ -164,8 +189,42 @@ impl Driver {
                 self.copy_added(feed, &client, &tables).await?
             }
         };
-        drop(client);
-        self.stream(feed, added).await
+        self.stream(feed, added, client).await
+    }
+
+    /// Checks that the publication still is what is followed, and notes what tables are that were not known yet.
+    fn follow(&mut self, now: Option<(String, BTreeMap<String, Followed>)>) -> Result<(), End> {
+        let publication = inspect::quote(&self.target.publication);
+        let Some((publish, tables)) = now else {
+            return Err(End::Failed(format!("publication {publication} does not exist upstream any more: {NEW_SNAPSHOT}")));
+        };
+        if let Some(kind) = self.publish.chars().find(|k| !publish.contains(*k)) {
+            let kind = match kind {
+                'i' => "inserts",
+                'u' => "updates",
+                'd' => "deletes",
+                _ => "truncations",
+            };
+            return Err(End::Failed(format!("publication {publication} does not publish {kind} any more: {NEW_SNAPSHOT}")));
+        }
+        self.publish = publish;
+        for table in &mut self.engine.tables {
+            let reference = &table.reference;
+            let Some(now) = tables.get(reference).cloned() else {
+                return Err(unpublished(reference, &publication));
+            };
+            match self.followed.get(reference).filter(|_| table.active) {
+                Some(was) if was.oid != now.oid => return Err(End::Failed(table::made_again(reference))),
+                Some(was) if was.filter != now.filter => {
+                    let why = "its row filter was changed, so rows may have been missed: drop the table and create it again";
+                    return Err(End::Failed(format!("upstream table \"{reference}\" in publication {publication}: {why}")));
+                }
+                Some(_) => {}
+                None => drop(self.followed.insert(reference.clone(), now.clone())),
+            }
+            table.oid = Some(now.oid);
+        }
+        Ok(())
     }
 
     /// Opens a replication connection, which has not begun to stream.
@@ -197,10 +256,7 @@ impl Driver {
     fn match_tables<'a>(&self, published: &'a [Published]) -> Result<Vec<&'a Published>, End> {
         let find = |t: &table::Table| {
             let hit = published.iter().find(|p| format!("{}.{}", p.table.schema, p.table.name) == t.reference);
-            let hit = hit.ok_or_else(|| {
-                let publication = inspect::quote(&self.target.publication);
-                End::Failed(format!("upstream table \"{}\" is not in publication {publication}, so its changes are not seen: {NEW_SNAPSHOT} after ALTER PUBLICATION ... ADD TABLE", t.reference))
-            })?;
+            let hit = hit.ok_or_else(|| unpublished(&t.reference, &inspect::quote(&self.target.publication)))?;
             match t.names().iter().find(|n| !hit.table.desc.names.contains(n)) {
                 Some(gone) if !t.active => Err(End::Failed(format!("upstream table \"{}\" has no column \"{gone}\" that is replicated", t.reference))),
                 _ => Ok(hit),
@@ -305,7 +361,8 @@ impl Driver {
     }
 
     fn position(&self) -> String {
-        Position { lsn: self.engine.processed, system: self.system.clone().unwrap_or_default() }.to_json()
+        let system = self.system.clone().unwrap_or_default();
+        Position { lsn: self.engine.processed, system, publish: self.publish.clone(), tables: self.followed.clone() }.to_json()
     }
 
     /// Hands whole transactions over as one unit.
@@ -324,7 +381,10 @@ impl Driver {
         Ok(())
     }
 
-    async fn stream(&mut self, feed: &mut Feed, mut added: Option<Snapshot>) -> Result<Infallible, End> {
+    /// `looker`: a connection for queries.
+    async fn stream(&mut self, feed: &mut Feed, mut added: Option<Snapshot>, mut looker: tokio_postgres::Client) -> Result<Infallible, End> {
+        let mut look = tokio::time::interval_at(tokio::time::Instant::now() + LOOK, LOOK);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut client = self.replication().await?;
         let system = client.identify_system().await?.system_id;
         self.check_system(&system)?;
@@ -351,6 +411,13 @@ impl Driver {
                         changed = self.acks.changed() => {
                             changed.map_err(|_| End::Closed)?;
                             self.note_durable(&client);
+                            continue;
+                        }
+                        _ = look.tick() => {
+                            match inspect::published_now(&looker, &self.target.publication).await {
+                                Ok(now) => self.follow(now)?,
+                                Err(_) => looker = self.target.connect().await.map_err(world)?,
+                            }
                             continue;
                         }
                     }

@@ -113,6 +113,11 @@ impl Engine {
             Message::Relation(r) => {
                 let reference = format!("{}.{}", r.schema, r.table);
                 let tables: Vec<usize> = (0..self.tables.len()).filter(|i| self.tables[*i].reference == reference).collect();
+                // A name may stand for another table by now.
+                let other = self.tables.iter().find(|t| t.active && t.oid.is_some_and(|oid| (oid == r.oid) != (t.reference == reference)));
+                if let Some(t) = other {
+                    return Err(Halt::Fail(super::table::made_again(&t.reference)));
+                }
                 self.relations.insert(r.oid, tables.clone());
                 for i in tables {
                     let ignored = self.tables[i].set_relation(r).map_err(Halt::Fail)?;

@@ -1,9 +1,11 @@
 //! Looking at the upstream database: connecting, what must be set there, which tables a publication has.
 
+use super::lsn::Followed;
 use super::tls::Tls;
 use crate::spec::{Connector, UpstreamTable};
 use repr::error::state;
 use repr::{ColType, RelDesc, SqlError, SqlType};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio_postgres::{Client, Config, NoTls};
 
@@ -89,6 +91,7 @@ fn setting(message: String, hint: String) -> SqlError {
 #[derive(Clone, Debug)]
 pub struct Published {
     pub table: UpstreamTable,
+    pub oid: u32,
     /// Rows of it alone, or of its partitions too.
     pub is_partitioned: bool,
     pub row_filter: Option<String>,
@@ -151,9 +154,26 @@ async fn tables(client: &Client, target: &Target, version: i32) -> Result<Vec<Pu
         let listed: Option<Vec<String>> = row.get(5);
         let desc = describe(client, oid, listed.as_deref()).await?;
         let table = UpstreamTable { schema: row.get(0), name: row.get(1), desc, replica_identity: char::from(identity as u8) };
-        out.push(Published { table, is_partitioned: row.get(4), row_filter: row.get(6) });
+        out.push(Published { table, oid, is_partitioned: row.get(4), row_filter: row.get(6) });
     }
     Ok(out)
+}
+
+/// What a publication publishes now: kinds of changes (`i`, `u`, `d`, `t`), and for each table its oid and row filter.
+pub async fn published_now(client: &Client, publication: &str) -> Result<Option<(String, BTreeMap<String, Followed>)>, tokio_postgres::Error> {
+    let sql = "SELECT concat(CASE WHEN pubinsert THEN 'i' END, CASE WHEN pubupdate THEN 'u' END, CASE WHEN pubdelete THEN 'd' END, CASE WHEN pubtruncate THEN 't' END)
+               FROM pg_publication WHERE pubname = $1";
+    let Some(row) = client.query_opt(sql, &[&publication]).await? else { return Ok(None) };
+    let version: i32 = client.query_one_scalar("SELECT current_setting('server_version_num')::int4", &[]).await?;
+    let filter = if version >= 150_000 { "p.rowfilter" } else { "NULL::text" };
+    let sql = format!(
+        "SELECT p.schemaname || '.' || p.tablename, c.oid, {filter}
+         FROM pg_publication_tables p JOIN pg_namespace n ON n.nspname = p.schemaname JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
+         WHERE p.pubname = $1"
+    );
+    let tables = client.query(&sql, &[&publication]).await?;
+    let tables = tables.iter().map(|r| (r.get(0), Followed { oid: r.get(1), filter: r.get(2) })).collect();
+    Ok(Some((row.get(0), tables)))
 }
 
 /// Columns (generated ones are not replicated) and primary key.

@@ -25,6 +25,11 @@ type Map<V> = HashMap<Bytes, V, foldhash::fast::RandomState>;
 /// Rows of an open unit that are remembered for a TRUNCATE in the same unit, for tables without a key.
 const REMEMBERED_ROWS: usize = 1_000_000;
 
+/// Why a table is not followed any more whose name stands for another one.
+pub fn made_again(reference: &str) -> String {
+    format!("upstream table \"{reference}\" was dropped and made again, or renamed: drop the table and create it again")
+}
+
 /// Why a change was not taken in. Nothing of it was then.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
@@ -56,6 +61,8 @@ struct Mapping {
 pub struct Table {
     pub id: GlobalId,
     pub reference: String,
+    /// The upstream table that the reference named when it was copied.
+    pub oid: Option<u32>,
     /// Its snapshot is contained, so changes are taken in.
     pub active: bool,
     names: Vec<String>,
@@ -88,6 +95,7 @@ impl Table {
         Ok(Table {
             id: output.id,
             reference: output.reference.clone(),
+            oid: None,
             active: output.snapshot_done,
             names: output.columns.iter().map(name).collect::<Result<_, _>>()?,
             codec: RowCodec::new(types.clone()),
@@ -176,6 +184,17 @@ impl Table {
         Ok(out)
     }
 
+    /// Plans rest on columns that are NOT NULL here.
+    fn check_nulls(&self, values: &[Value]) -> Result<(), Refused> {
+        match values.iter().zip(&self.types).position(|(v, t)| v.is_null() && !t.nullable) {
+            None => Ok(()),
+            Some(i) => Err(Refused::Fatal(format!(
+                "column \"{}\" of upstream table \"{}\" may be NULL now, it was NOT NULL: drop the table and create it again",
+                self.names[i], self.reference
+            ))),
+        }
+    }
+
     /// The value of column `i` from its text.
     pub fn value(&self, i: usize, text: &str) -> Result<Value, String> {
         from_text(text, &self.types[i].ty, -1, &self.style).map_err(|e| format!("column \"{}\": {e}", self.names[i]))
@@ -219,6 +238,7 @@ impl Table {
     pub fn insert(&mut self, new: &[Cell<'_>]) -> Result<(), Refused> {
         let mapping = self.mapping()?;
         let values = self.values(mapping, new, None)?;
+        self.check_nulls(&values)?;
         let replaced = self.put(&values);
         if let Some(old) = replaced {
             self.push(&old, -1);
@@ -245,6 +265,7 @@ impl Table {
         if let (true, Old::Row(cells)) = (mapping.is_full, old) {
             let before = self.values(mapping, cells, None)?;
             let after = self.values(mapping, new, Some(&before))?;
+            self.check_nulls(&after)?;
             self.push(&before, -1);
             self.push(&after, 1);
             return Ok(());
@@ -253,6 +274,7 @@ impl Table {
         let map = self.map.as_ref().ok_or(Refused::NeedsState)?;
         let before = map.get(&key).map(|row| self.codec.decode_row(row));
         let after = self.values(mapping, new, before.as_deref())?;
+        self.check_nulls(&after)?;
         if let Some(map) = &mut self.map {
             map.remove(&key);
         }
@@ -406,5 +428,6 @@ fn incompatible(oid: u32, ours: &SqlType) -> Option<String> {
         return None;
     }
     let now = super::inspect::our_type(oid);
-    (now != *ours).then(|| now.to_string())
+    let texts = [SqlType::Text, SqlType::Varchar];
+    (now != *ours && !(texts.contains(&now) && texts.contains(ours))).then(|| now.to_string())
 }
