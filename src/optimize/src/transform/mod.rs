@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Rules that all keep: rows and their counts stay the same at every time; an expression that can fail is evaluated on no
-//! row on which the plan before did not; ties are broken by whole rows, so no column leaves a TopK's or Window's input.
+//! row on which the plan before did not, but for the sides of a join's equalities (see `pushdown`); ties are broken by whole rows, so no column leaves a TopK's or Window's input.
 
 /// Comparisons of two types as comparisons of one.
 mod compare;
@@ -108,13 +108,18 @@ fn conjuncts(p: Scalar) -> Vec<Scalar> {
 
 /// Whether a predicate may be evaluated on other rows than the plan says: it raises no errors and is no matter of chance.
 pub(crate) fn is_movable(p: &Scalar) -> bool {
+    !is_volatile(p) && !p.can_fail()
+}
+
+/// Whether its value is a matter of chance.
+fn is_volatile(p: &Scalar) -> bool {
     let mut volatile = false;
     p.visit(&mut |x| {
         if let Scalar::Call { func, .. } = x {
             volatile |= func.volatility == expr::func::Volatility::Volatile;
         }
     });
-    !volatile && !p.can_fail()
+    volatile
 }
 
 const COMPARISONS: &[&str] = &["eq", "ne", "lt", "le", "gt", "ge"];

@@ -98,6 +98,7 @@ fn prune(mir: Mir, want: &BTreeSet<usize>, wanted: &mut Wanted) -> Mir {
         }
         Mir::FlatMap { input, mut func } => {
             let n = input.arity();
+            func.with_ordinality &= want.contains(&(n + func.columns.len()));
             let total = n + func.columns.len() + usize::from(func.with_ordinality);
             let mut need: BTreeSet<usize> = want.iter().copied().filter(|c| *c < n).collect();
             need.extend(func.args.iter().flat_map(Scalar::support));

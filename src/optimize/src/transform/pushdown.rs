@@ -7,10 +7,11 @@
 //! ```
 //!
 //! A predicate that can fail stays where it is; so does one on a column whose equal values differ, where rows stand for
-//! their equals (group keys).
+//! their equals (group keys). An equality between two inputs of a join is a class even if a side of it can fail: that side is
+//! then evaluated on every row of its input, as the key of a hash join is, and not on pairs, of which there are too many.
 
 use super::nulls::{is_padded, not_null, rejected, strict};
-use super::{conjuncts, is_movable, respects_equality, take};
+use super::{conjuncts, is_movable, is_volatile, respects_equality, take};
 use expr::Scalar;
 use plan::equality::{class_sides, equal_is_identical, equality};
 use plan::{Equivalence, Mir};
@@ -26,13 +27,14 @@ pub(super) fn filters(mir: &mut Mir) -> Result<(), SqlError> {
 /// `mir` with `predicates`, all movable, applied as far down as they go.
 fn push(mir: Mir, predicates: Vec<Scalar>) -> Result<Mir, SqlError> {
     match mir {
-        Mir::Filter { input, predicates: own } => {
+        Mir::Filter { mut input, predicates: own } => {
             let (mut movable, fixed): (Vec<_>, Vec<_>) = own.into_iter().flat_map(conjuncts).partition(is_movable);
             for p in predicates {
                 if !movable.contains(&p) {
                     movable.push(p);
                 }
             }
+            let fixed: Vec<Scalar> = fixed.into_iter().filter_map(|p| absorbed(&mut input, p)).collect();
             for c in fixed.iter().flat_map(rejected) {
                 if is_padded(&input, c) && !movable.contains(&not_null(c)) {
                     movable.push(not_null(c));
@@ -129,6 +131,37 @@ fn push(mir: Mir, predicates: Vec<Scalar>) -> Result<Mir, SqlError> {
             Ok(Mir::LetRec { bindings, limit, return_at_limit, body: push(*body, predicates)?.boxed() })
         }
         leaf @ (Mir::Constant { .. } | Mir::Get { .. }) => Ok(leaf.filter(predicates)),
+    }
+}
+
+/// Makes an equality that can fail a class of the join below that it is about; what cannot be one is given back.
+fn absorbed(mir: &mut Mir, p: Scalar) -> Option<Scalar> {
+    match mir {
+        Mir::Filter { input, .. } => absorbed(input, p),
+        Mir::Project { input, outputs } => {
+            let mut below = p.clone();
+            below.permute(&|c| outputs[c]);
+            absorbed(input, below).map(|_| p)
+        }
+        Mir::Join { inputs, equivalences } if inputs.len() > 1 && !is_volatile(&p) => {
+            let types: Vec<ColType> = inputs.iter().flat_map(Mir::types).collect();
+            let mut side_of = Vec::new();
+            for (i, input) in inputs.iter().enumerate() {
+                side_of.resize(side_of.len() + input.arity(), i);
+            }
+            let side = |s: &Scalar| {
+                let support = s.support();
+                let first = side_of[*support.first()?];
+                support.iter().all(|c| side_of[*c] == first).then_some(first)
+            };
+            let Some((a, b, null_safe)) = class_sides(&p, &types) else { return Some(p) };
+            match (side(a), side(b)) {
+                (Some(i), Some(j)) if i != j => equivalences.push(Equivalence { exprs: vec![a.clone(), b.clone()], null_safe }),
+                _ => return Some(p),
+            }
+            None
+        }
+        _ => Some(p),
     }
 }
 

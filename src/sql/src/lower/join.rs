@@ -125,7 +125,7 @@ impl Lowerer {
         Ok(x_binding.around(y_binding.around(result)))
     }
 
-    /// ON taken apart, if it is a conjunction of equalities between the sides and of conditions on one side, none of which can fail.
+    /// ON taken apart, if it is a conjunction of equalities between the sides and of conditions on one side that cannot fail.
     fn equi_keys(&mut self, on: &HirScalar, pairs: &Row, n: usize, env: &Env) -> Result<Option<EquiKeys>, SqlError> {
         let mut scratch = Row { mir: pairs.mir.clone(), k: pairs.k, cols: pairs.cols.clone() };
         let types = scratch.mir.types();
@@ -135,9 +135,6 @@ impl Lowerer {
         // The outer columns are the left side's.
         let on_right = |s: &Scalar| s.support().iter().all(|c| *c >= n);
         for p in conjuncts(lowered) {
-            if p.can_fail() {
-                return Ok(None);
-            }
             match equality_sides(&p, &types) {
                 Some((a, b)) if on_left(a) && on_right(b) && !b.support().is_empty() && !a.support().is_empty() => {
                     keys.left.push(a.clone());
@@ -150,6 +147,9 @@ impl Lowerer {
                     continue;
                 }
                 _ => {}
+            }
+            if p.can_fail() {
+                return Ok(None);
             }
             if on_right(&p) {
                 keys.right_only.push(p);

@@ -37,7 +37,7 @@ mod set_ops;
 
 use crate::hir::Hir;
 use env::Env;
-pub(crate) use env::{children, constant};
+pub(crate) use env::{children, constant, has_subquery};
 use plan::{Equivalence, Id, LocalId, Mir};
 use repr::{ColType, SqlError};
 use std::collections::BTreeMap;

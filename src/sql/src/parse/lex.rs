@@ -477,9 +477,8 @@ impl Scanner<'_> {
     }
 
     fn operator(&mut self, start: usize) -> Option<Tok> {
-        for p in ["::", ":=", "=>", "..", "(", ")", "[", "]", ",", ";", ".", ":"] {
-            // `=>` is punctuation only if no longer operator begins here.
-            if self.is_at(p) && (p != "=>" || !OP_CHARS.contains(&self.byte(start + 2))) {
+        for p in ["::", ":=", "..", "(", ")", "[", "]", ",", ";", ".", ":"] {
+            if self.is_at(p) {
                 self.at = start + p.len();
                 return Some(Tok::Punct(p));
             }
@@ -500,6 +499,7 @@ impl Scanner<'_> {
         }
         self.at = start + n;
         Some(Tok::Op(match &self.sql[start..self.at] {
+            "=>" => return Some(Tok::Punct("=>")),
             "!=" => "<>".into(),
             other => other.to_owned(),
         }))

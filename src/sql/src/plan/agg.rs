@@ -77,6 +77,7 @@ impl Binder<'_> {
             return Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("function {fname}({spelled}) does not exist")).with_hint(hint).at(pos));
         }
         let is_any = resolved.proc.variadic == catalog::pseudo::ANY;
+        let as_written = args.clone();
         let mut args = if kind == 'h' && is_any { self.unify_hypothetical(args, direct, &positions)? } else { self.coerce_args(&resolved, args, &positions)? };
         if kind == 'h' && is_any {
             args = args.into_iter().zip(&positions).map(|(a, p)| self.text_if_unknown(a, *p)).collect::<Result<_, _>>()?;
@@ -87,7 +88,11 @@ impl Binder<'_> {
                 order_by.push((e, order_of(o, k, o.expr.pos)?));
             }
         } else {
-            for (k, (e, o)) in order_exprs.into_iter().enumerate() {
+            for (k, (mut e, o)) in order_exprs.into_iter().enumerate() {
+                // An argument is the same with and without the cast that its function asks for.
+                if let Some(i) = as_written.iter().position(|a| call.distinct && *a == e) {
+                    e = args[i].clone();
+                }
                 order_by.push((e, order_of(o, k, o.expr.pos)?));
             }
         }
@@ -222,14 +227,19 @@ impl Binder<'_> {
             return Err(SqlError::new(state::TOO_MANY_ARGUMENTS, "GROUPING must have fewer than 32 arguments").at(pos));
         }
         let bound: Vec<HirScalar> = args.iter().map(|a| self.expr(a, env)).collect::<Result<_, _>>()?;
-        let Some(level) = env.level() else { return Err(self.not_allowed("grouping operations", Clause::Constant, pos)) };
+        // Like an aggregate it belongs to the innermost query whose row its arguments read.
+        let mut bound = bound;
+        let n = bound.iter_mut().filter_map(least_level).min().unwrap_or(0);
+        let Some(node) = env.nodes().nth(n) else { return Err(self.not_allowed("grouping operations", Clause::Constant, pos)) };
+        let level = &node.level;
         match level.calls.clause.get() {
             Clause::Select | Clause::Having | Clause::OrderBy | Clause::DistinctOn => {}
             c => return Err(self.not_allowed("grouping operations", c, pos)),
         }
+        bound.iter_mut().for_each(|e| super::walk::shift(e, n, -(n as isize)));
         let mut list = level.calls.groupings.borrow_mut();
         list.push(bound);
-        Ok(HirScalar::Column(ColumnRef { level: 0, column: GROUPINGS + list.len() - 1 }, SqlType::Int4.not_null()))
+        Ok(HirScalar::Column(ColumnRef { level: n, column: GROUPINGS + list.len() - 1 }, SqlType::Int4.not_null()))
     }
 
     /// A set-returning function in a select list and the like.
@@ -251,18 +261,33 @@ impl Binder<'_> {
             c => return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("set-returning functions are not allowed in {}", c.words())).at(pos)),
         }
         let call = self.table_call(&r, args, positions, pos)?;
-        let (columns, names) = (call.1.clone(), call.2);
+        let (mut columns, names) = (call.1.clone(), call.2);
+        let is_row = columns.len() != 1 || matches!(r.ret, SqlType::Record(_));
+        if is_row {
+            columns.push(SqlType::Int8.nullable());
+        }
         let mut list = level.calls.sets.borrow_mut();
-        let first = list.last().map_or(0, |c| c.first + c.columns.len());
-        list.push(super::calls::SetCall { func: call.0, args: call.3, columns: columns.clone(), first });
+        // The same call twice is one, so that what is grouped or sorted by is what is selected.
+        let same = |c: &&super::calls::SetCall| std::ptr::eq(c.func, call.0) && c.args == call.3 && c.columns == columns;
+        let known = list.iter().find(same).filter(|_| !call.3.iter().any(super::walk::is_volatile)).map(|c| c.first);
+        let first = known.unwrap_or_else(|| list.last().map_or(0, |c| c.first + c.columns.len()));
+        if known.is_none() {
+            list.push(super::calls::SetCall { func: call.0, args: call.3, columns: columns.clone(), first, numbered: is_row });
+        }
         let col = |i: usize| HirScalar::Column(ColumnRef { level: 0, column: SETS + first + i }, columns[i].clone().with_nullable(true));
-        if columns.len() == 1 && !matches!(r.ret, SqlType::Record(_)) {
+        if !is_row {
             return Ok(col(0));
         }
+        columns.pop();
         // Several columns are one value of a row type.
         let fields: Vec<(String, ColType)> = names.into_iter().zip(columns.iter().map(|c| c.clone().with_nullable(true))).collect();
         let ty = SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: catalog::pseudo::RECORD, array_oid: 0, name: None, fields }));
-        self.internal("row_construct", (0..columns.len()).map(col).collect(), ty.not_null())
+        let n = columns.len();
+        let absent = HirScalar::IsNull(Box::new(HirScalar::Column(ColumnRef { level: 0, column: SETS + first + n }, SqlType::Int8.nullable())));
+        let col = |i: usize| HirScalar::Column(ColumnRef { level: 0, column: SETS + first + i }, columns[i].clone().with_nullable(true));
+        let row = self.internal("row_construct", (0..n).map(col).collect(), ty.clone().not_null())?;
+        let ty = ty.nullable();
+        Ok(HirScalar::Case { branches: vec![(absent, HirScalar::Literal(repr::Value::Null, ty.clone()))], otherwise: Box::new(row), ty })
     }
 
     /// A set-returning function's entry, its columns with their names, and its arguments coerced.

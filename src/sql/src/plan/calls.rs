@@ -62,6 +62,13 @@ pub struct SetCall {
     pub columns: Vec<ColType>,
     /// Number of its first column.
     pub first: usize,
+    /// The last column is the number of the row in the function's own result: NULL where only a longer neighbour has a row.
+    pub numbered: bool,
+}
+
+/// What a window is defined by.
+pub fn spec_exprs(w: &mut WindowCall) -> impl Iterator<Item = &mut HirScalar> {
+    w.spec.partition.iter_mut().chain(w.spec.order.iter_mut().map(|o| &mut o.0))
 }
 
 /// The registries of one level.

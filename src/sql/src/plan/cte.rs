@@ -74,10 +74,11 @@ impl Binder<'_> {
             }
             let b = self.query(q, &env, true)?;
             let names = rename(c, b.names.clone())?;
-            let value = b.into_relation();
+            let order = (b.order.clone(), b.natural);
+            let value = if order.0.is_empty() { b.into_relation() } else { b.limited() };
             let id = self.fresh_local();
             let used = Rc::new(Cell::new(false));
-            env = env.with_cte(CteEntry { name: c.name.name.clone(), id, names, types: value.types(), forbidden: None, used: used.clone() });
+            env = env.with_cte(CteEntry { name: c.name.name.clone(), id, names, types: value.types(), order, forbidden: None, used: used.clone() });
             items.push(Item::Plain { id, value, used });
         }
         Ok((items, env))
@@ -143,7 +144,8 @@ impl Binder<'_> {
         let types: Vec<ColType> = base.types().into_iter().map(|t| t.with_nullable(true)).collect();
         let id = self.fresh_local();
         let used = Rc::new(Cell::new(false));
-        let entry = CteEntry { name: name.clone(), id, names: names.clone(), types: types.clone(), forbidden: None, used: used.clone() };
+        let entry =
+            CteEntry { name: name.clone(), id, names: names.clone(), types: types.clone(), order: (Vec::new(), true), forbidden: None, used: used.clone() };
         let rec = self.query(right, &env.with_cte(entry.clone()), false)?;
         if rec.visible != types.len() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "each UNION query must have the same number of columns").at(right.pos));
@@ -243,6 +245,7 @@ impl Binder<'_> {
                 id: self.fresh_local(),
                 names: c.columns.iter().map(|i| i.name.clone()).collect(),
                 types,
+                order: (Vec::new(), true),
                 forbidden: None,
                 used: Rc::new(Cell::new(false)),
             };

@@ -21,8 +21,11 @@ pub struct Part {
     pub hir: Hir,
     pub types: Vec<ColType>,
     pub items: Vec<NsItem>,
-    /// The order a subquery's rows were asked for in: aggregates that are not told otherwise take it, as they do in Postgres.
+    /// The order in which the rows come, as they do in Postgres: a subquery's, a function's, that of a list of VALUES; of a table, that of
+    /// its primary key. What is not told another order takes it.
     pub order: Vec<ColumnOrder>,
+    /// No ORDER BY asks for that order.
+    pub natural: bool,
 }
 
 pub fn true_() -> HirScalar {
@@ -31,6 +34,31 @@ pub fn true_() -> HirScalar {
 
 pub fn unit() -> Hir {
     Hir::Constant { rows: vec![(Vec::new(), 1)], types: Vec::new() }
+}
+
+/// A view's query and the order that it asks for. Columns that only the order needs are added behind the others.
+fn ordered(h: Hir) -> (Hir, Vec<ColumnOrder>) {
+    match h {
+        Hir::Project { input, mut outputs } => match &*input {
+            Hir::TopK { group_key, order_by, .. } if group_key.is_empty() && !order_by.is_empty() => {
+                let mut place = |c: usize| match outputs.iter().position(|o| *o == c) {
+                    Some(p) => p,
+                    None => {
+                        outputs.push(c);
+                        outputs.len() - 1
+                    }
+                };
+                let order = order_by.iter().map(|o| ColumnOrder { column: place(o.column), ..*o }).collect();
+                (Hir::Project { input, outputs }, order)
+            }
+            _ => (Hir::Project { input, outputs }, Vec::new()),
+        },
+        Hir::TopK { ref group_key, ref order_by, .. } if group_key.is_empty() => {
+            let order = order_by.clone();
+            (h, order)
+        }
+        other => (other, Vec::new()),
+    }
 }
 
 impl Binder<'_> {
@@ -48,7 +76,7 @@ impl Binder<'_> {
                 }
             });
         }
-        Ok(acc.unwrap_or_else(|| Part { hir: unit(), types: Vec::new(), items: Vec::new(), order: Vec::new() }))
+        Ok(acc.unwrap_or_else(|| Part { hir: unit(), types: Vec::new(), items: Vec::new(), order: Vec::new(), natural: true }))
     }
 
     /// Binds `t` where it may refer to `left`; says whether it does.
@@ -72,6 +100,12 @@ impl Binder<'_> {
 
     fn join_parts(&self, left: Part, right: Part, on: HirScalar, kind: JoinKind, lateral: bool) -> Part {
         let n = left.types.len();
+        // A function is run for one row of the left side after the other.
+        let called = matches!(right.hir, Hir::CallTable { .. } | Hir::RowsFrom { .. }) && matches!(kind, JoinKind::Inner | JoinKind::Left);
+        let (mut order, natural) = if called { (left.order, left.natural) } else { (Vec::new(), true) };
+        if called {
+            order.extend(right.order.iter().map(|o| ColumnOrder { column: n + o.column, ..*o }));
+        }
         let mut items = left.items;
         let mut moved = right.items;
         for i in &mut moved {
@@ -91,7 +125,7 @@ impl Binder<'_> {
         }
         let null_right = matches!(kind, JoinKind::Left | JoinKind::Full);
         types.extend(right.types.into_iter().map(|t| if null_right { t.with_nullable(true) } else { t }));
-        Part { hir, types, items, order: Vec::new() }
+        Part { hir, types, items, order, natural }
     }
 
     fn check_aliases(&self, left: &[NsItem], right: &[NsItem], t: &TableRef) -> Result<(), SqlError> {
@@ -110,7 +144,7 @@ impl Binder<'_> {
             TableRef::Subquery { lateral, query, alias } => {
                 let inner = if *lateral { env.clone() } else { env.masked() };
                 let b = self.query(query, &inner, true)?;
-                let (names, order) = (b.names.clone(), b.order.clone());
+                let (names, order, natural) = (b.names.clone(), b.order.clone(), b.natural);
                 // Columns that only the order needs stay, without a name.
                 let hir = if order.is_empty() { b.into_relation() } else { b.limited() };
                 let types = hir.types();
@@ -120,7 +154,7 @@ impl Binder<'_> {
                         .at(query.pos));
                 };
                 let item = named_item(&alias.name.name, names, &types);
-                let mut part = Part { hir, types, items: vec![item], order };
+                let mut part = Part { hir, types, items: vec![item], order, natural };
                 apply_columns(&mut part.items[0], alias)?;
                 Ok(part)
             }
@@ -138,17 +172,19 @@ impl Binder<'_> {
                     return Err(SqlError::new(state::INVALID_RECURSION, m.clone()).at(name.pos));
                 }
                 cte.used.set(true);
+                let (order, natural) = cte.order.clone();
                 let hir = Hir::GetLocal { id: cte.id, types: cte.types.clone() };
                 let mut item = named_item(alias.map_or(n, |a| &a.name.name), cte.names.clone(), &cte.types);
                 if let Some(a) = alias {
                     apply_columns(&mut item, a)?;
                 }
-                return Ok(Part { hir, types: cte.types.clone(), items: vec![item], order: Vec::new() });
+                return Ok(Part { hir, types: cte.types.clone(), items: vec![item], order, natural });
             }
         }
         let rel = self.resolve_relation(name)?;
-        let hir = self.relation_hir(&rel, name.pos)?;
-        let types = rel.desc.types.clone();
+        let (hir, mut order) = ordered(self.relation_hir(&rel, name.pos)?);
+        let mut types = rel.desc.types.clone();
+        types.extend(hir.types().into_iter().skip(types.len()));
         let mut item = named_item(alias.map_or(&rel.name.name, |a| &a.name.name), rel.desc.names.clone(), &types);
         item.schema = alias.is_none().then(|| rel.name.schema.clone());
         item.row_oid = match row_type_of(&rel) {
@@ -158,10 +194,14 @@ impl Binder<'_> {
         item.hidden = alias.filter(|a| a.name.name != rel.name.name).map(|_| rel.name.name.clone());
         item.rel_oid = rel.oid;
         item.key = rel.unique.first().map(|u| u.1.clone()).filter(|_| matches!(rel.kind, RelationKind::Table));
+        let natural = order.is_empty();
+        if let (true, Some(key)) = (natural, &item.key) {
+            order = key.iter().map(|k| ColumnOrder { column: item.cols[*k].pos, desc: false, nulls_last: true }).collect();
+        }
         if let Some(a) = alias {
             apply_columns(&mut item, a)?;
         }
-        Ok(Part { hir, types, items: vec![item], order: Vec::new() })
+        Ok(Part { hir, types, items: vec![item], order, natural })
     }
 
     /// The relation a name means; it is noted as a dependency and where the text mentions it.
@@ -221,14 +261,19 @@ impl Binder<'_> {
                 names[0] = a.name.name.clone();
             }
         }
+        // The number of the row is there in any case, since it is the order of the rows; ordinality gives it a name.
         let multiple = parts.len() > 1;
+        let mut numbered = true;
         let hir = if multiple {
-            Hir::RowsFrom { functions: parts.into_iter().map(|p| p.0).collect(), with_ordinality: ordinality }
+            Hir::RowsFrom { functions: parts.into_iter().map(|p| p.0).collect(), with_ordinality: true }
         } else {
             match parts.swap_remove(0).0 {
-                Hir::CallTable { func, args, columns, .. } => Hir::CallTable { func, args, columns, with_ordinality: ordinality },
+                Hir::CallTable { func, args, columns, .. } => Hir::CallTable { func, args, columns, with_ordinality: true },
                 other if ordinality => Hir::RowsFrom { functions: vec![other], with_ordinality: true },
-                other => other,
+                other => {
+                    numbered = false;
+                    other
+                }
             }
         };
         if ordinality {
@@ -240,7 +285,8 @@ impl Binder<'_> {
         if let Some(a) = alias {
             apply_columns(&mut item, a)?;
         }
-        Ok(Part { hir, types, items: vec![item], order: Vec::new() })
+        let order = if numbered { vec![ColumnOrder { column: types.len() - 1, desc: false, nulls_last: true }] } else { Vec::new() };
+        Ok(Part { hir, types, items: vec![item], order, natural: true })
     }
 
     /// One function in FROM: its relation, column names, and whether it gives one plain column. `unnest(a, b)` gives several.

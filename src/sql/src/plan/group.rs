@@ -72,14 +72,14 @@ impl Binder<'_> {
         }
         if has(Virtual::Set(0)) {
             // A set-returning function that is grouped by runs below the grouping.
+            let wanted = exprs.clone();
             let mut below: Vec<&mut HirScalar> = all.iter_mut().map(|e| &mut **e).collect();
             below.extend(exprs.iter_mut());
-            hir = self.set_returning(hir, level, &mut below)?;
+            hir = self.set_returning_below(hir, level, &wanted, &mut below)?;
         }
         let mut aggregates: Vec<HirAggregate> = level.calls.aggregates.take();
-        if sets.len() == 1 {
-            self.add_dependent_columns(level, &mut exprs, &mut sets[0], all, having);
-        }
+        self.check_direct_arguments(&aggregates, &exprs, level)?;
+        self.add_dependent_columns(level, &mut exprs, &mut sets, all, having);
         // The group keys as columns.
         let arity = hir.arity();
         let mut extra = Vec::new();
@@ -263,12 +263,23 @@ impl Binder<'_> {
             .collect()
     }
 
-    /// Columns of a table whose whole primary key is grouped by are grouped by too.
-    fn add_dependent_columns(&self, level: &Level, exprs: &mut Vec<HirScalar>, set: &mut Vec<usize>, all: &[&mut HirScalar], having: &Option<HirScalar>) {
+    /// The direct arguments of an ordered-set aggregate stand above the grouping.
+    fn check_direct_arguments(&self, aggregates: &[HirAggregate], exprs: &[HirScalar], level: &Level) -> Result<(), SqlError> {
+        let key_types: Vec<_> = exprs.iter().map(HirScalar::typ).collect();
+        let above = Above { level, exprs, key_types: &key_types, agg_types: &[], nkeys: exprs.len(), naggs: 0 };
+        for direct in aggregates.iter().flat_map(|a| &a.args[..a.direct]) {
+            above.rewrite(&mut direct.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Columns of a table whose whole primary key is in every grouping set are grouped by too.
+    fn add_dependent_columns(&self, level: &Level, exprs: &mut Vec<HirScalar>, sets: &mut [Vec<usize>], all: &[&mut HirScalar], having: &Option<HirScalar>) {
         let grouped: Vec<usize> = exprs
             .iter()
-            .filter_map(|e| match e {
-                HirScalar::Column(ColumnRef { level: 0, column }, _) => Some(*column),
+            .enumerate()
+            .filter_map(|(i, e)| match e {
+                HirScalar::Column(ColumnRef { level: 0, column }, _) if sets.iter().all(|s| s.contains(&i)) => Some(*column),
                 _ => None,
             })
             .collect();
@@ -299,7 +310,7 @@ impl Binder<'_> {
             }
         }
         for (pos, ty) in wanted {
-            set.push(exprs.len());
+            sets.iter_mut().for_each(|s| s.push(exprs.len()));
             exprs.push(HirScalar::Column(ColumnRef { level: 0, column: pos }, ty));
         }
     }

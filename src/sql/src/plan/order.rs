@@ -17,6 +17,8 @@ pub struct SortItem {
     pub expr: HirScalar,
     pub order: ColumnOrder,
     pub pos: Pos,
+    /// ORDER BY says it; the others follow from FROM or from set-returning functions.
+    pub written: bool,
 }
 
 /// `ORDER BY 2`: the position, from 0. Errors: out of range, or a constant that is no integer.
@@ -32,6 +34,16 @@ pub fn position_of(e: &Expr, n: usize, clause: &str) -> Result<Option<usize>, Sq
         }
         _ => Ok(None),
     }
+}
+
+/// The first items of the order must be the DISTINCT ON expressions, in any order.
+fn matches_initial_order(sorted: &[usize], on: &[usize]) -> Result<(), SqlError> {
+    for (k, c) in sorted.iter().enumerate() {
+        if k < on.len() && !on.contains(c) || k >= on.len() && on.iter().any(|o| !sorted[..k].contains(o)) {
+            return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"));
+        }
+    }
+    Ok(())
 }
 
 impl Binder<'_> {
@@ -59,7 +71,7 @@ impl Binder<'_> {
         let expr = self.output_or_input(&o.expr, targets, env, "ORDER BY")?;
         let expr = self.text_if_unknown(expr, o.expr.pos)?;
         self.require_order(&expr.typ().ty, o.expr.pos)?;
-        Ok(SortItem { expr, order: order_of(o, 0, o.expr.pos)?, pos: o.expr.pos })
+        Ok(SortItem { expr, order: order_of(o, 0, o.expr.pos)?, pos: o.expr.pos, written: true })
     }
 
     pub fn require_equality(&self, ty: &SqlType, pos: Pos) -> Result<(), SqlError> {
@@ -74,7 +86,7 @@ impl Binder<'_> {
     /// Lays out the result: the select list's columns, then those of the order; applies DISTINCT.
     pub fn finish_select(
         &self,
-        s: &Select,
+        distinct: &Distinct,
         hir: Hir,
         targets: Vec<TargetItem>,
         sort: Vec<SortItem>,
@@ -93,13 +105,15 @@ impl Binder<'_> {
         };
         let mut order: Vec<ColumnOrder> = Vec::new();
         let mut sorted: Vec<usize> = Vec::new();
+        let mut written = 0;
         for i in &sort {
             let c = place(&i.expr, &mut layout);
-            if c >= n && matches!(s.distinct, Distinct::Distinct) {
+            if c >= n && matches!(distinct, Distinct::Distinct) {
                 return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, "for SELECT DISTINCT, ORDER BY expressions must appear in select list").at(i.pos));
             }
             if !sorted.contains(&c) {
                 sorted.push(c);
+                written += usize::from(i.written);
                 order.push(ColumnOrder { column: c, ..i.order });
             }
         }
@@ -118,7 +132,7 @@ impl Binder<'_> {
             .collect();
         let hir = if scalars.is_empty() { hir } else { Hir::Map { input: Box::new(hir), scalars } };
         let mut hir = project(hir, outputs);
-        match &s.distinct {
+        match distinct {
             Distinct::All => {}
             Distinct::Distinct => {
                 for t in &targets {
@@ -127,12 +141,7 @@ impl Binder<'_> {
                 hir = Hir::Distinct { input: Box::new(hir) };
             }
             Distinct::On(_) => {
-                // The first items of the order must be the DISTINCT ON expressions, in any order.
-                for (k, c) in sorted.iter().enumerate() {
-                    if k < on.len() && !on.contains(c) || k >= on.len() && on.iter().any(|o| !sorted[..k].contains(o)) {
-                        return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"));
-                    }
-                }
+                matches_initial_order(&sorted[..written], &on)?;
                 for e in &distinct_on {
                     self.require_equality(&e.typ().ty, 0)?;
                 }
@@ -140,14 +149,41 @@ impl Binder<'_> {
                 hir = Hir::TopK { input: Box::new(hir), group_key: on, order_by: order.clone(), limit: Some(one), offset: None, with_ties: false };
             }
         }
-        Ok(Bound { hir, names, visible: n, order, limit: None, offset: None, with_ties: false, literals })
+        Ok(Bound { hir, names, visible: n, order, natural: true, limit: None, offset: None, with_ties: false, literals })
+    }
+
+    /// DISTINCT ON before the set-returning functions of the select list: all columns of `hir` stay.
+    pub fn first_rows(&self, hir: Hir, sort: &[SortItem], on: Vec<HirScalar>) -> Result<Hir, SqlError> {
+        let (arity, types) = (hir.arity(), hir.types());
+        let mut layout: Vec<HirScalar> = types.iter().enumerate().map(|(column, t)| HirScalar::Column(ColumnRef { level: 0, column }, t.clone())).collect();
+        let mut place = |e: &HirScalar| match (e, layout.iter().position(|x| x == e)) {
+            (HirScalar::Column(ColumnRef { level: 0, column }, _), _) => *column,
+            (_, Some(i)) => i,
+            _ => {
+                layout.push(e.clone());
+                layout.len() - 1
+            }
+        };
+        let order_by: Vec<ColumnOrder> = sort.iter().map(|i| ColumnOrder { column: place(&i.expr), ..i.order }).collect();
+        let group_key: Vec<usize> = on.iter().map(place).collect();
+        let written: Vec<usize> = order_by.iter().zip(sort).filter(|(_, i)| i.written).map(|(o, _)| o.column).collect();
+        matches_initial_order(&written, &group_key)?;
+        for e in &on {
+            self.require_equality(&e.typ().ty, 0)?;
+        }
+        let scalars = layout.split_off(arity);
+        let input = if scalars.is_empty() { hir } else { Hir::Map { input: Box::new(hir), scalars } };
+        let limit = Some(HirScalar::Literal(Value::Int8(1), SqlType::Int8.not_null()));
+        Ok(Hir::TopK { input: Box::new(input), group_key, order_by, limit, offset: None, with_ties: false })
     }
 
     /// ORDER BY of a set operation or VALUES: by output names and positions; VALUES knows expressions over its columns too.
-    pub fn order_output(&self, mut b: Bound, order_by: &[OrderBy], env: &Env, what: &str) -> Result<Bound, SqlError> {
+    pub fn order_output(&self, mut b: Bound, order_by: &[OrderBy], env: &Env, what: &str, with_ties: bool) -> Result<Bound, SqlError> {
         if order_by.is_empty() {
             return Ok(b);
         }
+        let natural = std::mem::take(&mut b.order);
+        b.natural = false;
         let types = b.types();
         let cols: Vec<NsCol> = b.names.iter().cloned().zip(types.iter().cloned()).enumerate().map(|(pos, (name, ty))| NsCol { name, pos, ty }).collect();
         let item = NsItem {
@@ -188,6 +224,9 @@ impl Binder<'_> {
         }
         if !scalars.is_empty() {
             b.hir = Hir::Map { input: Box::new(b.hir), scalars };
+        }
+        if !with_ties {
+            b.order.extend(natural);
         }
         Ok(b)
     }

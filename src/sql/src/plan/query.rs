@@ -12,8 +12,8 @@ use super::scope::{Clause, Env, Level, NsItem};
 use super::walk::{reads, rewrite, shift};
 use super::Binder;
 use crate::ast::*;
-use crate::hir::{ColumnRef, Hir, HirScalar, HirWindow, JoinKind};
-use expr::ColumnOrder;
+use crate::hir::{ColumnRef, Hir, HirBound, HirScalar, HirWindow, HirWindowFunc, JoinKind};
+use expr::{ColumnOrder, FrameExclude, FrameUnits};
 use repr::error::state;
 use repr::{ColType, SqlError, SqlType};
 use std::rc::Rc;
@@ -24,6 +24,8 @@ pub struct Bound {
     pub names: Vec<String>,
     pub visible: usize,
     pub order: Vec<ColumnOrder>,
+    /// No ORDER BY asks for the order: it is the one in which FROM has its rows.
+    pub natural: bool,
     pub limit: Option<HirScalar>,
     pub offset: Option<HirScalar>,
     pub with_ties: bool,
@@ -34,7 +36,7 @@ pub struct Bound {
 impl Bound {
     pub fn new(hir: Hir, names: Vec<String>) -> Bound {
         let visible = names.len();
-        Bound { hir, literals: vec![None; visible], names, visible, order: Vec::new(), limit: None, offset: None, with_ties: false }
+        Bound { hir, literals: vec![None; visible], names, visible, order: Vec::new(), natural: true, limit: None, offset: None, with_ties: false }
     }
 
     /// With LIMIT and OFFSET applied; all columns are still there.
@@ -154,11 +156,11 @@ impl Binder<'_> {
             }
             QueryBody::Values(rows) => {
                 let b = self.values(rows, env, typed)?;
-                self.order_output(b, &q.order_by, env, "VALUES")?
+                self.order_output(b, &q.order_by, env, "VALUES", q.with_ties)?
             }
             QueryBody::SetOp { .. } => {
                 let b = self.set_op(q, env, typed)?;
-                self.order_output(b, &q.order_by, env, "UNION/INTERSECT/EXCEPT")?
+                self.order_output(b, &q.order_by, env, "UNION/INTERSECT/EXCEPT", q.with_ties)?
             }
         };
         self.limits(&mut b, q, env)?;
@@ -170,6 +172,7 @@ impl Binder<'_> {
         let part = self.from_list(&s.from, env)?;
         locked_names(&q.locking, &part.items)?;
         let mut level = Level::new(part.items, Clause::Where);
+        let from_is_natural = part.natural;
         level.order = part.order.iter().map(|o| (HirScalar::Column(ColumnRef { level: 0, column: o.column }, part.types[o.column].clone()), *o)).collect();
         let level = Rc::new(level);
         let here = env.push(level.clone());
@@ -247,17 +250,74 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{} is not allowed with {what}", lock.verb)));
             }
         }
+        // Of equal rows, and where no order is asked for, the rows come in the order of FROM.
+        let mut sort_as_from = !grouped && !q.with_ties && !matches!(s.distinct, Distinct::Distinct);
+        sort_as_from &= !order_by.is_empty() || level.calls.windows.borrow().iter().all(|w| w.spec.partition.is_empty() && w.spec.order.is_empty());
+        if !grouped {
+            self.windows_as_from(&level);
+        }
         hir = self.windows(hir, &level, &mut all)?;
         drop(all);
+        if sort_as_from {
+            sort.extend(level.order.iter().map(|(e, o)| SortItem { expr: e.clone(), order: *o, pos: 0, written: false }));
+        }
         if let Some(q) = qualify {
             hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(q) };
         }
+        let of_sets = |e: &HirScalar| reads(&mut e.clone(), |c| matches!(decode(c), Virtual::Set(_)));
+        let mut distinct = &s.distinct;
+        let sets_last = !q.with_ties && !level.calls.sets.borrow().is_empty() && !sort.iter().map(|i| &i.expr).chain(&distinct_on).any(of_sets);
+        if sets_last && !order_by.is_empty() && matches!(distinct, Distinct::On(_)) {
+            // What the order does not need is computed after it, and after DISTINCT ON.
+            hir = self.first_rows(hir, &sort, std::mem::take(&mut distinct_on))?;
+            distinct = &Distinct::All;
+        }
+        let of_row: Vec<usize> = (0..targets.len()).filter(|i| !of_sets(&targets[*i].expr)).collect();
         let mut all: Vec<&mut HirScalar> = targets.iter_mut().map(|t| &mut t.expr).collect();
         all.extend(sort.iter_mut().map(|t| &mut t.expr));
         all.extend(distinct_on.iter_mut());
-        hir = self.set_returning(hir, &level, &mut all)?;
+        hir = self.set_returning(hir, &level, &mut all, sets_last)?;
         drop(all);
-        self.finish_select(s, hir, targets, sort, distinct_on, literals)
+        if sets_last && matches!(distinct, Distinct::All) {
+            // The rows that a row became stay together, in the functions' own order.
+            let ascending = |expr: HirScalar| SortItem { expr, order: ColumnOrder { column: 0, desc: false, nulls_last: true }, pos: 0, written: false };
+            if level.order.is_empty() && !order_by.is_empty() {
+                sort.extend(of_row.into_iter().map(|i| ascending(targets[i].expr.clone())));
+            }
+            sort.push(ascending(HirScalar::Column(ColumnRef { level: 0, column: hir.arity() - 1 }, SqlType::Int8.not_null())));
+        }
+        let natural = order_by.is_empty() && from_is_natural;
+        Ok(Bound { natural, ..self.finish_select(distinct, hir, targets, sort, distinct_on, literals)? })
+    }
+
+    /// Window functions that are told no order take that of FROM, where it makes no rows peers of each other that were none.
+    fn windows_as_from(&self, level: &Level) {
+        if level.order.is_empty() {
+            return;
+        }
+        for w in level.calls.windows.borrow_mut().iter_mut() {
+            let rows = w.units == FrameUnits::Rows;
+            let whole = w.spec.order.is_empty() && w.exclude == FrameExclude::NoOthers && !rows;
+            let by_place = match &w.func {
+                HirWindowFunc::RowNumber | HirWindowFunc::Ntile(_) | HirWindowFunc::Lag { .. } | HirWindowFunc::Lead { .. } => true,
+                HirWindowFunc::FirstValue(_) | HirWindowFunc::LastValue(_) | HirWindowFunc::NthValue(..) | HirWindowFunc::Aggregate(_) => rows || whole,
+                _ => false,
+            };
+            if !by_place {
+                continue;
+            }
+            if whole {
+                // All rows of the partition are peers: the frame, however it is written, is all of them or starts at one of them.
+                w.units = FrameUnits::Rows;
+                w.start = HirBound::UnboundedPreceding;
+                w.end = HirBound::UnboundedFollowing;
+            }
+            for (e, o) in &level.order {
+                if !w.spec.order.iter().any(|k| k.0 == *e) {
+                    w.spec.order.push((e.clone(), o.desc, o.nulls_last));
+                }
+            }
+        }
     }
 
     /// QUALIFY's condition with labels of the select list replaced by what they label, where no input column has the name.
@@ -339,9 +399,17 @@ impl Binder<'_> {
 
     /// Window nodes over `hir`, calls with one definition together; the virtual columns become real.
     fn windows(&self, mut hir: Hir, level: &Level, all: &mut [&mut HirScalar]) -> Result<Hir, SqlError> {
-        let calls: Vec<WindowCall> = level.calls.windows.take();
+        let mut calls: Vec<WindowCall> = level.calls.windows.take();
         if calls.is_empty() {
             return Ok(hir);
+        }
+        // A set-returning function that a window's definition names runs below it.
+        let specs = |calls: &mut Vec<WindowCall>| -> Vec<HirScalar> { calls.iter_mut().flat_map(super::calls::spec_exprs).map(|e| e.clone()).collect() };
+        let wanted = specs(&mut calls);
+        if wanted.iter().any(|e| reads(&mut e.clone(), |c| matches!(decode(c), Virtual::Set(_)))) {
+            let mut above: Vec<&mut HirScalar> = all.iter_mut().map(|e| &mut **e).collect();
+            above.extend(calls.iter_mut().flat_map(super::calls::spec_exprs));
+            hir = self.set_returning_below(hir, level, &wanted, &mut above)?;
         }
         let mut place = vec![0; calls.len()];
         let mut done = vec![false; calls.len()];
@@ -397,8 +465,38 @@ impl Binder<'_> {
         Ok(hir)
     }
 
+    /// The set-returning calls that `wanted` read, with those that their arguments read; the others wait for a later stage.
+    pub fn set_returning_below(&self, hir: Hir, level: &Level, wanted: &[HirScalar], all: &mut [&mut HirScalar]) -> Result<Hir, SqlError> {
+        let calls: Vec<SetCall> = level.calls.sets.take();
+        let reads_call = |e: &HirScalar, c: &SetCall| {
+            let own = c.first..c.first + c.columns.len();
+            reads(&mut e.clone(), |col| matches!(decode(col), Virtual::Set(i) if own.contains(&i)))
+        };
+        let mut needed: Vec<bool> = calls.iter().map(|c| wanted.iter().any(|e| reads_call(e, c))).collect();
+        while let Some(i) =
+            (0..calls.len()).find(|i| !needed[*i] && (0..calls.len()).any(|k| needed[k] && calls[k].args.iter().any(|a| reads_call(a, &calls[*i]))))
+        {
+            needed[i] = true;
+        }
+        let (mut now, mut later) = (Vec::new(), Vec::new());
+        for (c, n) in calls.into_iter().zip(needed) {
+            if n { &mut now } else { &mut later }.push(c);
+        }
+        let mut windows = level.calls.windows.take();
+        let mut above: Vec<&mut HirScalar> = all.iter_mut().map(|e| &mut **e).collect();
+        above.extend(later.iter_mut().flat_map(|c| c.args.iter_mut()));
+        above.extend(windows.iter_mut().flat_map(super::calls::spec_exprs));
+        level.calls.sets.replace(now);
+        let hir = self.set_returning(hir, level, &mut above, false)?;
+        drop(above);
+        level.calls.sets.replace(later);
+        level.calls.windows.replace(windows);
+        Ok(hir)
+    }
+
     /// Set-returning calls in expressions: those whose arguments need no other such call go in lockstep, then those on top of them.
-    pub fn set_returning(&self, mut hir: Hir, level: &Level, all: &mut [&mut HirScalar]) -> Result<Hir, SqlError> {
+    /// `numbered`: the last column is then the number of the row among those that one row of `hir` became.
+    pub fn set_returning(&self, mut hir: Hir, level: &Level, all: &mut [&mut HirScalar], numbered: bool) -> Result<Hir, SqlError> {
         let mut calls: Vec<SetCall> = level.calls.sets.take();
         while !calls.is_empty() {
             let (mut now, later): (Vec<SetCall>, Vec<SetCall>) =
@@ -418,9 +516,17 @@ impl Binder<'_> {
                 // The arguments see the query's row as the enclosing one.
                 let mut args = std::mem::take(&mut c.args);
                 args.iter_mut().for_each(|a| shift(a, 0, 1));
-                functions.push(Hir::CallTable { func: c.func, args, columns: c.columns.clone(), with_ordinality: false });
+                let n = c.columns.len() - usize::from(c.numbered);
+                functions.push(Hir::CallTable { func: c.func, args, columns: c.columns[..n].to_vec(), with_ordinality: c.numbered });
             }
-            let right = if functions.len() == 1 { functions.remove(0) } else { Hir::RowsFrom { functions, with_ordinality: false } };
+            let numbered = numbered && later.is_empty();
+            let right = match &mut functions[..] {
+                [Hir::CallTable { with_ordinality, .. }] if !numbered || !*with_ordinality => {
+                    *with_ordinality |= numbered;
+                    functions.remove(0)
+                }
+                _ => Hir::RowsFrom { functions, with_ordinality: numbered },
+            };
             hir = Hir::Join { left: Box::new(hir), right: Box::new(right), on: super::from::true_(), kind: JoinKind::Inner, lateral: true };
             let put = |v: Virtual| match v {
                 Virtual::Set(i) => place.iter().find(|p| p.0 == i).map(|p| p.1),

@@ -183,7 +183,10 @@ pub struct CteEntry {
     pub name: String,
     pub id: LocalId,
     pub names: Vec<String>,
+    /// Of the named columns, then of those that only the order needs.
     pub types: Vec<ColType>,
+    /// The order of its rows, and whether no ORDER BY asks for it.
+    pub order: (Vec<ColumnOrder>, bool),
     /// The item being defined in a place where it may not be used yet: the error to raise.
     pub forbidden: Option<String>,
     pub used: Rc<std::cell::Cell<bool>>,

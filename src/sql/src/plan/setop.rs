@@ -6,8 +6,9 @@ use super::Binder;
 use crate::ast::*;
 use crate::hir::{ColumnRef, Hir, HirScalar};
 use expr::catalog::CastContext;
+use expr::ColumnOrder;
 use repr::error::state;
-use repr::{ColType, SqlError, SqlType};
+use repr::{ColType, SqlError, SqlType, Value};
 use std::rc::Rc;
 
 impl Binder<'_> {
@@ -63,7 +64,17 @@ impl Binder<'_> {
             so_far.parts.push((r, right.pos));
         }
         let (names, word) = (so_far.names.clone(), "UNION");
-        Ok(Bound::new(self.united(so_far, word)?, names))
+        if so_far.distinct || so_far.parts.len() < 2 {
+            return Ok(Bound::new(self.united(so_far, word)?, names));
+        }
+        // UNION ALL: the rows of one operand after those of the other.
+        let mut inputs = Vec::with_capacity(so_far.parts.len());
+        for (i, (part, pos)) in so_far.parts.into_iter().enumerate() {
+            let input = Box::new(self.coerce_columns(part, &so_far.types, word, pos)?);
+            inputs.push(Hir::Map { input, scalars: vec![row_number(i)] });
+        }
+        let order = vec![ColumnOrder { column: names.len(), desc: false, nulls_last: true }];
+        Ok(Bound { order, ..Bound::new(Hir::Union { inputs }, names) })
     }
 
     /// The operands as one relation of their common types.
@@ -142,9 +153,11 @@ impl Binder<'_> {
                 r[c].0 = self.coerce_common(e, &ty, "VALUES", pos)?;
             }
         }
-        let rows: Vec<Vec<HirScalar>> = bound.into_iter().map(|r| r.into_iter().map(|x| x.0).collect()).collect();
+        // The last column is the row's number: the order of the list.
+        let rows: Vec<Vec<HirScalar>> = bound.into_iter().enumerate().map(|(i, r)| r.into_iter().map(|x| x.0).chain([row_number(i)]).collect()).collect();
         let mut b = Bound::new(rows_to_hir(rows), (1..=width).map(|i| format!("column{i}")).collect());
         b.literals = literals;
+        b.order = vec![ColumnOrder { column: width, desc: false, nulls_last: true }];
         Ok(b)
     }
 
@@ -208,7 +221,7 @@ pub fn rows_to_hir(rows: Vec<Vec<HirScalar>>) -> Hir {
                     .into_iter()
                     .map(|e| match e {
                         HirScalar::Literal(v, _) => v,
-                        _ => repr::Value::Null,
+                        _ => Value::Null,
                     })
                     .collect();
                 (values, 1)
@@ -221,6 +234,10 @@ pub fn rows_to_hir(rows: Vec<Vec<HirScalar>>) -> Hir {
         return inputs.swap_remove(0);
     }
     Hir::Union { inputs }
+}
+
+fn row_number(i: usize) -> HirScalar {
+    HirScalar::Literal(Value::Int8(i64::try_from(i).unwrap_or(i64::MAX)), SqlType::Int8.not_null())
 }
 
 /// Whether the query is a set operation and nothing more.

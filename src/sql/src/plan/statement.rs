@@ -318,12 +318,17 @@ impl Binder<'_> {
         let visible = b.visible;
         let names = b.names.clone();
         let mut order_by = b.order.clone();
+        // An order that nobody asked for is not worth holding a large result: relations come as they come, a function in its order anyway.
+        if b.natural && (is_one_call(&b.hir) || b.limit.is_none() && b.offset.is_none() && reads_relation(&b.hir)) {
+            order_by.clear();
+        }
         let known = |e: &Option<HirScalar>| match e {
             None => Some(None),
             Some(e) => crate::lower::constant(e).and_then(|v| v.as_i64()).map(Some),
         };
         let recursive = matches!(b.hir, Hir::LetRec { .. });
-        if order_by.is_empty() && (b.limit.is_some() || b.offset.is_some()) && !b.with_ties && !recursive && b.hir.arity() > 0 {
+        let streamed = is_one_call(&b.hir);
+        if order_by.is_empty() && (b.limit.is_some() || b.offset.is_some()) && !b.with_ties && !recursive && !streamed && b.hir.arity() > 0 {
             // Ties are broken by whole rows.
             order_by.push(ColumnOrder { column: 0, desc: false, nulls_last: true });
         }
@@ -591,4 +596,21 @@ pub fn option_bool(o: &ast::DdlOption) -> Result<bool, SqlError> {
 /// The identifier, quoted where it has to be.
 pub fn quote_ident(s: &str) -> String {
     crate::parse::quote_ident(s)
+}
+
+fn reads_relation(h: &Hir) -> bool {
+    matches!(h, Hir::Get { .. }) || crate::lower::children(h).into_iter().any(reads_relation)
+}
+
+/// Whether the rows are those of one call of a function, each taken by itself: they come in the function's order.
+fn is_one_call(h: &Hir) -> bool {
+    let alone = |es: &[HirScalar]| !es.iter().any(crate::lower::has_subquery);
+    match h {
+        Hir::CallTable { .. } => true,
+        Hir::Join { left, right, .. } => **left == super::from::unit() && is_one_call(right),
+        Hir::Project { input, .. } => is_one_call(input),
+        Hir::Map { input, scalars } => alone(scalars) && is_one_call(input),
+        Hir::Filter { input, predicates } => alone(predicates) && is_one_call(input),
+        _ => false,
+    }
 }

@@ -190,11 +190,12 @@ pub struct SelectPlan {
 }
 
 impl SelectPlan {
-    /// The query as a relation with exactly `desc`'s columns, LIMIT included, order forgotten: what a view maintains.
+    /// The query as a relation with exactly `desc`'s columns, LIMIT included: what a view maintains. Its order, which says nothing about
+    /// a relation's rows, is still there to be found (`ordered`).
     pub fn into_relation(self) -> Hir {
         let SelectPlan { hir, finishing, .. } = self;
         let Finishing { order_by, limit, offset, project } = finishing;
-        let limited = if limit.is_some() || offset > 0 {
+        let limited = if limit.is_some() || offset > 0 || !order_by.is_empty() {
             let int8 = |n: u64| HirScalar::Literal(Value::Int8(i64::try_from(n).unwrap_or(i64::MAX)), SqlType::Int8.not_null());
             Hir::TopK {
                 input: Box::new(hir),

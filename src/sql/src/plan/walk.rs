@@ -10,6 +10,16 @@ use std::collections::HashMap;
 const RED_ZONE: usize = 64 * 1024;
 const STACK: usize = 1024 * 1024;
 
+/// Whether the value is a matter of chance.
+pub fn is_volatile(e: &HirScalar) -> bool {
+    let mut found = false;
+    rewrite(&mut e.clone(), 0, &mut |s, _| {
+        found |= matches!(s, HirScalar::Call { func, .. } if func.volatility == expr::func::Volatility::Volatile);
+        !found
+    });
+    found
+}
+
 /// Pre-order rewriting: `f` says whether to go into the (possibly replaced) node's children.
 pub fn rewrite(e: &mut HirScalar, depth: usize, f: &mut dyn FnMut(&mut HirScalar, usize) -> bool) {
     stacker::maybe_grow(RED_ZONE, STACK, || {
@@ -93,7 +103,16 @@ pub fn rewrite_aggregate(a: &mut HirAggregate, depth: usize, f: &mut dyn FnMut(&
 }
 
 pub fn rewrite_window(w: &mut HirWindow, depth: usize, f: &mut dyn FnMut(&mut HirScalar, usize) -> bool) {
-    match &mut w.func {
+    rewrite_window_func(&mut w.func, depth, f);
+    for b in [&mut w.start, &mut w.end] {
+        if let HirBound::Preceding(x) | HirBound::Following(x) = b {
+            rewrite(x, depth, f);
+        }
+    }
+}
+
+fn rewrite_window_func(w: &mut HirWindowFunc, depth: usize, f: &mut dyn FnMut(&mut HirScalar, usize) -> bool) {
+    match w {
         HirWindowFunc::RowNumber | HirWindowFunc::Rank | HirWindowFunc::DenseRank | HirWindowFunc::PercentRank | HirWindowFunc::CumeDist => {}
         HirWindowFunc::Ntile(x) | HirWindowFunc::FirstValue(x) | HirWindowFunc::LastValue(x) => rewrite(x, depth, f),
         HirWindowFunc::Lag { value, offset, default } | HirWindowFunc::Lead { value, offset, default } => {
@@ -105,11 +124,16 @@ pub fn rewrite_window(w: &mut HirWindow, depth: usize, f: &mut dyn FnMut(&mut Hi
         }
         HirWindowFunc::Aggregate(a) => rewrite_aggregate(a, depth, f),
     }
-    for b in [&mut w.start, &mut w.end] {
-        if let HirBound::Preceding(x) | HirBound::Following(x) = b {
-            rewrite(x, depth, f);
-        }
-    }
+}
+
+/// As [`reads`], for the arguments of a window function.
+pub fn window_func_reads(w: &mut HirWindowFunc, mut f: impl FnMut(usize) -> bool) -> bool {
+    let mut found = false;
+    rewrite_window_func(w, 0, &mut |s, d| {
+        found |= matches!(s, HirScalar::Column(c, _) if c.level == d && f(c.column));
+        !found
+    });
+    found
 }
 
 /// Adds `by` to the level of columns `from` or more levels out, where the relation's own rows are level 0.

@@ -83,6 +83,12 @@ impl Binder<'_> {
                 return Err(SqlError::internal("window function without a row"));
             }
         };
+        let mut values = func.clone();
+        if super::walk::window_func_reads(&mut values, |c| matches!(super::calls::decode(c), super::calls::Virtual::Set(_))) {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "window function calls cannot contain set-returning function calls")
+                .with_hint("You might be able to move the set-returning function into a LATERAL FROM item.")
+                .at(pos));
+        }
         let bound = self.window_spec(&spec, env)?;
         let (units, start, end, exclude) = self.frame(&spec, &bound, env)?;
         Ok(WindowCall { func, spec: bound, units, start, end, exclude, ty })
