@@ -21,6 +21,7 @@ use crate::numeric::Numeric;
 use crate::range::{self, Bound};
 use crate::style::TextStyle;
 use crate::text;
+use crate::tsearch::{TsQuery, TsVector};
 use crate::types::SqlType;
 use crate::value::{ArrayValue, InetValue, Interval, RangeValue, TimeTz, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -79,7 +80,11 @@ pub fn write_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
             }
             out.extend_from_slice(s.as_bytes());
         }
-        Value::Bytea(b) => out.extend_from_slice(b),
+        Value::Bytea(b) => match ty {
+            SqlType::TsVector => out.extend_from_slice(&TsVector::read(b).to_wire()),
+            SqlType::TsQuery => out.extend_from_slice(&TsQuery::read(b).to_wire()),
+            _ => out.extend_from_slice(b),
+        },
         Value::TimeTz(t) => {
             out.extend_from_slice(&t.micros.to_be_bytes());
             out.extend_from_slice(&t.zone_secs.to_be_bytes());
@@ -297,6 +302,13 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
         SqlType::MacAddr => Value::Bytea(r.fixed::<6>()?.to_vec()),
         SqlType::MacAddr8 => Value::Bytea(r.fixed::<8>()?.to_vec()),
         SqlType::Money => Value::Int8(r.i64()?),
+        SqlType::Geo(kind) => {
+            let (value, rest) = crate::geo::from_wire(*kind, r.0)?;
+            r.0 = rest;
+            Value::Bytea(value)
+        }
+        SqlType::TsVector => Value::Bytea(TsVector::from_wire(r.take(r.0.len())?)?.to_bytes()),
+        SqlType::TsQuery => Value::Bytea(TsQuery::from_wire(r.take(r.0.len())?)?.to_bytes()),
         SqlType::Bit | SqlType::VarBit => {
             let n = usize::try_from(r.i32()?).ok().filter(|n| *n <= text::plain::BITS_MAX);
             let n = n.ok_or_else(|| SqlError::new(state::INVALID_BINARY_REPRESENTATION, "invalid length in external bit string"))?;

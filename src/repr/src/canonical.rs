@@ -11,7 +11,7 @@
 //!     array                      canonical elements, 0x00, dimensions     record  canonical fields
 //!     range                      0 | 1 lower upper                        jsonb   type, count, parts
 //!   suffix      numeric: display scale; float zero: its sign; char(n): number of trailing blanks;
-//!               interval: months, days; nested types: the suffixes of their parts in order. NULL has none.
+//!               interval: months, days; tsquery: weights and prefixes; nested types: the suffixes of their parts in order. NULL has none.
 //! ```
 //!
 //! Promise: canonical forms are self-delimiting, their bytes order as SQL orders the values, equal bytes are equal
@@ -247,6 +247,7 @@ pub fn write_canonical(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
             out.extend_from_slice(if *ty == SqlType::Bpchar { trim_blanks(s) } else { s }.as_bytes());
             out.push(0);
         }
+        Value::Bytea(v) if *ty == SqlType::TsQuery => put_bytea(crate::tsearch::split_query(v).0, out),
         Value::Bytea(v) => put_bytea(v, out),
         Value::TimeTz(t) => {
             let utc = t.micros.wrapping_add(i64::from(t.zone_secs) * 1_000_000);
@@ -296,6 +297,11 @@ pub(crate) fn write_suffix(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Float8(v) if *v == 0.0 => out.push(u8::from(v.is_sign_negative())),
         Value::Numeric(n) => put_scale(n, out),
         Value::Text(s) if *ty == SqlType::Bpchar => put_varint((s.len() - trim_blanks(s).len()) as u64, out),
+        Value::Bytea(v) if *ty == SqlType::TsQuery => {
+            let tail = crate::tsearch::split_query(v).1;
+            put_varint(tail.len() as u64, out);
+            out.extend_from_slice(tail);
+        }
         Value::Interval(i) => {
             put_signed_varint(i64::from(i.months), out);
             put_signed_varint(i64::from(i.days), out);
@@ -323,6 +329,10 @@ pub(crate) fn apply_suffix(value: &mut Value, ty: &SqlType, b: &mut Bytes<'_>) {
         Value::Text(s) if *ty == SqlType::Bpchar => {
             let n = b.varint().min(10_485_760); // the longest char(n)
             s.extend(std::iter::repeat_n(' ', n as usize));
+        }
+        Value::Bytea(v) if *ty == SqlType::TsQuery => {
+            let n = b.varint() as usize;
+            v.extend_from_slice(b.take(n));
         }
         Value::Interval(i) => {
             let span = i.span_micros();
@@ -730,7 +740,12 @@ pub(crate) fn read_canonical(ty: &SqlType, b: &mut Bytes<'_>) -> Value {
         | SqlType::JsonPath
         | SqlType::Unknown
         | SqlType::Void => Value::Text(lossy(b.until_zero())),
-        SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 => {
+        SqlType::TsQuery => {
+            let mut head = Vec::new();
+            read_bytea(b, &mut head);
+            Value::Bytea(crate::tsearch::join_query(&head, &[]))
+        }
+        SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 | SqlType::Geo(_) | SqlType::TsVector => {
             let mut out = Vec::new();
             read_bytea(b, &mut out);
             Value::Bytea(out)

@@ -70,7 +70,9 @@ pub fn get(col: &ArrayRef, ty: &SqlType, i: usize) -> Value {
         SqlType::UInt8 | SqlType::Xid8 => Value::UInt8(col.as_primitive::<UInt64Type>().value(i)),
         SqlType::Float4 => Value::Float4(col.as_primitive::<Float32Type>().value(i)),
         SqlType::Float8 => Value::Float8(col.as_primitive::<Float64Type>().value(i)),
-        SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 => Value::Bytea(col.as_binary::<i32>().value(i).to_vec()),
+        SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 | SqlType::Geo(_) | SqlType::TsVector | SqlType::TsQuery => {
+            Value::Bytea(col.as_binary::<i32>().value(i).to_vec())
+        }
         _ => match col.data_type() {
             DataType::Utf8 => Value::Text(col.as_string::<i32>().value(i).to_owned()),
             _ => decode_value(ty, col.as_binary::<i32>().value(i)),

@@ -20,6 +20,8 @@ pub mod column;
 pub mod datetime;
 /// Errors with SQLSTATE.
 pub mod error;
+/// Geometric values.
+pub mod geo;
 /// Identifiers, timestamps, diffs.
 pub mod ids;
 /// JSON documents as Postgres orders them.
@@ -36,6 +38,8 @@ pub mod row;
 pub mod style;
 /// Text input and output of each type, as Postgres writes it.
 pub mod text;
+/// Documents and queries of text search.
+pub mod tsearch;
 /// SQL types and column types.
 pub mod types;
 /// One SQL value.

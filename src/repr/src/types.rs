@@ -47,6 +47,10 @@ pub enum SqlType {
     /// 6 and 8 bytes.
     MacAddr,
     MacAddr8,
+    /// `point`, `line` and their like.
+    Geo(GeoKind),
+    TsVector,
+    TsQuery,
     /// Cents, in 8 bytes.
     Money,
     /// `bit(n)` and `bit varying(n)`: a value is its digits, 0 and 1. Ordered as text, they are ordered as Postgres orders bits.
@@ -83,6 +87,32 @@ pub enum RegKind {
     Collation,
     Config,
     Dictionary,
+}
+
+/// The geometric types.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum GeoKind {
+    Point,
+    Lseg,
+    Path,
+    Box,
+    Polygon,
+    Line,
+    Circle,
+}
+
+impl GeoKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            GeoKind::Point => "point",
+            GeoKind::Lseg => "lseg",
+            GeoKind::Path => "path",
+            GeoKind::Box => "box",
+            GeoKind::Polygon => "polygon",
+            GeoKind::Line => "line",
+            GeoKind::Circle => "circle",
+        }
+    }
 }
 
 /// The fields of a composite type; `oid` is 2249 (`record`) for an anonymous one.
@@ -135,10 +165,17 @@ const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
     (SqlType::Xid, "xid", 28, 1011, "xid"),
     (SqlType::OidVector, "oidvector", 30, 1013, "oidvector"),
     (SqlType::Json, "json", 114, 199, "json"),
+    (SqlType::Geo(GeoKind::Point), "point", 600, 1017, "point"),
+    (SqlType::Geo(GeoKind::Lseg), "lseg", 601, 1018, "lseg"),
+    (SqlType::Geo(GeoKind::Path), "path", 602, 1019, "path"),
+    (SqlType::Geo(GeoKind::Box), "box", 603, 1020, "box"),
+    (SqlType::Geo(GeoKind::Polygon), "polygon", 604, 1027, "polygon"),
+    (SqlType::Geo(GeoKind::Line), "line", 628, 629, "line"),
     (SqlType::Cidr, "cidr", 650, 651, "cidr"),
     (SqlType::Float4, "float4", 700, 1021, "real"),
     (SqlType::Float8, "float8", 701, 1022, "double precision"),
     (SqlType::Unknown, "unknown", 705, 0, "unknown"),
+    (SqlType::Geo(GeoKind::Circle), "circle", 718, 719, "circle"),
     (SqlType::MacAddr8, "macaddr8", 774, 775, "macaddr8"),
     (SqlType::Money, "money", 790, 791, "money"),
     (SqlType::MacAddr, "macaddr", 829, 1040, "macaddr"),
@@ -161,6 +198,8 @@ const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
     (SqlType::Reg(RegKind::Type), "regtype", 2206, 2211, "regtype"),
     (SqlType::Void, "void", 2278, 0, "void"),
     (SqlType::Uuid, "uuid", 2950, 2951, "uuid"),
+    (SqlType::TsVector, "tsvector", 3614, 3643, "tsvector"),
+    (SqlType::TsQuery, "tsquery", 3615, 3645, "tsquery"),
     (SqlType::Reg(RegKind::Config), "regconfig", 3734, 3735, "regconfig"),
     (SqlType::Reg(RegKind::Dictionary), "regdictionary", 3769, 3770, "regdictionary"),
     (SqlType::Jsonb, "jsonb", 3802, 3807, "jsonb"),
@@ -316,7 +355,9 @@ impl SqlType {
             | SqlType::TimestampTz => 8,
             SqlType::MacAddr => 6,
             SqlType::TimeTz => 12,
-            SqlType::Interval | SqlType::Uuid => 16,
+            SqlType::Interval | SqlType::Uuid | SqlType::Geo(GeoKind::Point) => 16,
+            SqlType::Geo(GeoKind::Line | GeoKind::Circle) => 24,
+            SqlType::Geo(GeoKind::Lseg | GeoKind::Box) => 32,
             SqlType::Name => 64,
             SqlType::Unknown => -2,
             _ => -1,
@@ -326,10 +367,28 @@ impl SqlType {
     /// Whether values that are equal can print differently (1.0 and 1.00): such a column's key bytes do not give its value back.
     pub fn equal_is_not_identical(&self) -> bool {
         match self {
-            SqlType::Float4 | SqlType::Float8 | SqlType::Numeric | SqlType::Bpchar | SqlType::Interval | SqlType::Jsonb => true,
+            SqlType::Float4 | SqlType::Float8 | SqlType::Numeric | SqlType::Bpchar | SqlType::Interval | SqlType::Jsonb | SqlType::TsQuery => true,
             SqlType::Array(e) | SqlType::Range(e) | SqlType::Multirange(e) | SqlType::List(e) | SqlType::Map(e) => e.equal_is_not_identical(),
             SqlType::Record(r) => r.fields.is_empty() || r.fields.iter().any(|f| f.1.ty.equal_is_not_identical()),
             _ => false,
+        }
+    }
+
+    /// Whether the type has a btree class, so that it can be ordered, grouped and made distinct. Several of the types that have none have an
+    /// operator `=` all the same, which is no equality.
+    pub fn has_order(&self) -> bool {
+        match self {
+            SqlType::Geo(_) | SqlType::Json | SqlType::JsonPath => false,
+            SqlType::Array(e) => e.has_order(),
+            _ => true,
+        }
+    }
+
+    /// What separates elements in the text of an array of this type.
+    pub fn delimiter(&self) -> char {
+        match self {
+            SqlType::Geo(GeoKind::Box) => ';',
+            _ => ',',
         }
     }
 

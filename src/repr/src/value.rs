@@ -77,7 +77,7 @@ pub enum Value {
     Numeric(Numeric),
     /// `text`, `varchar`, `char(n)` (padded), `name`, `"char"`, `bit`, `varbit`, `json`, `jsonpath`, `unknown`.
     Text(String),
-    /// `bytea`, `macaddr`, `macaddr8`.
+    /// `bytea`, `macaddr`, `macaddr8`; geometric values (`geo`), `tsvector` and `tsquery` (`tsearch`).
     Bytea(Vec<u8>),
     /// Days since 2000-01-01; `i32::MIN`/`MAX` are the infinities.
     Date(i32),

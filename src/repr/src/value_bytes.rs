@@ -122,7 +122,7 @@ pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
         | SqlType::JsonPath
         | SqlType::Unknown
         | SqlType::Void => Value::Text(lossy(bytes)),
-        SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 => Value::Bytea(bytes.to_vec()),
+        SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 | SqlType::Geo(_) | SqlType::TsVector | SqlType::TsQuery => Value::Bytea(bytes.to_vec()),
         SqlType::TimeTz => Value::TimeTz(TimeTz { micros: i64::from_le_bytes(b.fixed()), zone_secs: i32::from_le_bytes(b.fixed()) }),
         SqlType::Interval => {
             Value::Interval(Interval { months: i32::from_le_bytes(b.fixed()), days: i32::from_le_bytes(b.fixed()), micros: i64::from_le_bytes(b.fixed()) })

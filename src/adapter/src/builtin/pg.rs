@@ -458,7 +458,7 @@ fn types(c: &Catalog, out: &mut Rows<'_>) {
             ("typcategory", Value::Text(t.category.to_string())),
             ("typispreferred", Value::Bool(t.is_preferred)),
             ("typisdefined", Value::Bool(t.is_defined)),
-            ("typdelim", text(",")),
+            ("typdelim", Value::Text(t.delim.to_string())),
             ("typrelid", oid(t.relid)),
             ("typelem", oid(t.elem)),
             ("typarray", oid(t.array)),

@@ -6,7 +6,7 @@ use super::lift::Call;
 use repr::error::state;
 use repr::jsonb::Jsonb;
 use repr::value::ArrayValue;
-use repr::{SqlError, Value};
+use repr::{SqlError, SqlType, Value};
 
 /// The most elements of an array.
 const ELEMENTS_MAX: i64 = 134_217_727;
@@ -29,7 +29,14 @@ fn extent(first: i64, last: i64) -> Result<(i32, i32), SqlError> {
 }
 
 /// Arguments: array, value, mask (NULL: one element), then subscripts or pairs of bounds.
-pub fn array(args: &[Value], _: &Call<'_>) -> Result<Value, SqlError> {
+pub fn array(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
+    if matches!(call.ret.ty, SqlType::Geo(_)) {
+        // NULL has no parts to replace.
+        return match &args[0] {
+            Value::Bytea(shape) => super::geo::with_part(shape, &args[1], &args[3..]),
+            _ => Ok(Value::Null),
+        };
+    }
     let a = match &args[0] {
         Value::Array(a) => (**a).clone(),
         _ => ArrayValue { elems: Vec::new(), dims: Vec::new() },

@@ -198,7 +198,10 @@ fn array_construct(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
     Ok(Value::Array(Box::new(ArrayValue { elems, dims })))
 }
 
-fn array_subscript(args: &[Value], _: &Call<'_>) -> Result<Value, SqlError> {
+fn array_subscript(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
+    if let Value::Bytea(shape) = &args[0] {
+        return Ok(super::geo::part(shape, &args[1..], &call.ret.ty));
+    }
     let Value::Array(a) = &args[0] else { return Ok(Value::Null) };
     if a.dims.len() != args.len() - 1 {
         return Ok(Value::Null);

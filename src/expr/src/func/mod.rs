@@ -26,7 +26,7 @@
 //! | `array_construct` | `(e1, .., en)` | `ARRAY[..]`; if the arguments have the call's own array type, an array of one more dimension |
 //! | `row_construct` | `(f1, .., fn)` | a record |
 //! | `field_select` | `(record, i int4 literal)` | field `i`, from 0 |
-//! | `array_subscript` | `(array, i1 int4, .., in)` | an element, NULL outside |
+//! | `array_subscript` | `(array or geometric value, i1 int4, .., in)` | an element, NULL outside |
 //! | `array_slice` | `(array, mask int4 literal, lo1, hi1, .., lon, hin)` | bit `2k` of the mask: bound `lo(k+1)` was omitted, bit `2k+1`: `hi(k+1)`; a plain subscript `i` among slices is `1:i` |
 //! | `array_assign` | `(array, value, mask int4, ..)`, the rest as for `array_slice`; a mask of NULL: as for `array_subscript` | the array with an element or a slice replaced |
 //! | `jsonb_assign` | `(jsonb, value jsonb, s1, .., sn)` | the document with the part replaced or added |
@@ -73,6 +73,8 @@ pub mod datetime;
 pub mod float;
 /// `to_char`, `to_date`, `to_timestamp`, `to_number`.
 pub mod formatting;
+/// Geometric operators and functions.
+pub mod geo;
 /// Addresses and networks.
 pub mod inet;
 /// `json` and `jsonb`: access, change, construction.
@@ -218,6 +220,12 @@ const TABLES: &[&[Entry]] = &[
     bits::FUNCS,
     money::FUNCS,
     jsonpath::FUNCS,
+    geo::POINTS,
+    geo::LINES,
+    geo::BOXES,
+    geo::PATHS,
+    geo::POLYGONS,
+    geo::CIRCLES,
 ];
 
 /// The files' tables of our own entries.

@@ -21,6 +21,7 @@ use crate::error::{state, SqlError};
 use crate::jsonb;
 use crate::numeric::Numeric;
 use crate::style::TextStyle;
+use crate::tsearch::{TsQuery, TsVector};
 use crate::types::SqlType;
 use crate::value::Value;
 
@@ -57,7 +58,12 @@ pub fn write_text(value: &Value, ty: &SqlType, style: &TextStyle, out: &mut Stri
         Value::Numeric(n) => n.print(out),
         Value::Text(s) => out.push_str(s),
         Value::Bytea(b) if matches!(ty, SqlType::MacAddr | SqlType::MacAddr8) => plain::print_mac(b, out),
-        Value::Bytea(b) => print_bytea(b, style.bytea_escape, out),
+        Value::Bytea(b) => match ty {
+            SqlType::Geo(kind) => crate::geo::print(*kind, b, style.extra_float_digits, out),
+            SqlType::TsVector => TsVector::read(b).print(out),
+            SqlType::TsQuery => TsQuery::read(b).print(out),
+            _ => print_bytea(b, style.bytea_escape, out),
+        },
         Value::Date(d) => datetime::print_date(*d, style.date_style, out),
         Value::Time(t) => datetime::print_time(*t, out),
         Value::TimeTz(t) => datetime::print_timetz(*t, out),
@@ -88,6 +94,9 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         SqlType::Money => Value::Int8(plain::parse_money(text)?),
         SqlType::MacAddr => Value::Bytea(plain::parse_mac(text)?.to_vec()),
         SqlType::MacAddr8 => Value::Bytea(plain::parse_mac8(text)?.to_vec()),
+        SqlType::Geo(kind) => Value::Bytea(crate::geo::parse(*kind, text)?),
+        SqlType::TsVector => Value::Bytea(TsVector::parse(text)?.to_bytes()),
+        SqlType::TsQuery => Value::Bytea(TsQuery::parse(text)?.to_bytes()),
         SqlType::Bit | SqlType::VarBit => Value::Text(plain::parse_bits(text)?),
         SqlType::Reg(kind) => Value::UInt4(scalar::parse_reg(*kind, text, style)?),
         SqlType::Float4 => Value::Float4(parse_f32(text)?),

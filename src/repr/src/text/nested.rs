@@ -79,7 +79,7 @@ pub(super) fn write(value: &Value, ty: &SqlType, style: &TextStyle, out: &mut St
                 }
                 let start = out.len();
                 out.push_str(k);
-                if needs_quotes(&out[start..]) {
+                if needs_quotes(&out[start..], ',') {
                     quote(out, start, false);
                 }
                 out.push_str("=>");
@@ -112,8 +112,8 @@ fn quote(out: &mut String, start: usize, double: bool) {
     out.push('"');
 }
 
-fn needs_quotes(text: &str) -> bool {
-    text.is_empty() || text.eq_ignore_ascii_case("null") || text.contains(|c: char| matches!(c, '"' | '\\' | '{' | '}' | ',') || blank(c))
+fn needs_quotes(text: &str, delimiter: char) -> bool {
+    text.is_empty() || text.eq_ignore_ascii_case("null") || text.contains(|c: char| matches!(c, '"' | '\\' | '{' | '}') || c == delimiter || blank(c))
 }
 
 fn write_element(v: &Value, elem: &SqlType, style: &TextStyle, out: &mut String) {
@@ -124,7 +124,7 @@ fn write_element(v: &Value, elem: &SqlType, style: &TextStyle, out: &mut String)
         v => {
             let start = out.len();
             write_text(v, elem, style, out);
-            if needs_quotes(&out[start..]) {
+            if needs_quotes(&out[start..], elem.delimiter()) {
                 quote(out, start, false);
             }
         }
@@ -149,7 +149,7 @@ fn write_dim(a: &ArrayValue, dim: usize, next: &mut usize, elem: &SqlType, style
     out.push('{');
     for i in 0..a.dims[dim].0 {
         if i > 0 {
-            out.push(',');
+            out.push(elem.delimiter());
         }
         if dim + 1 < a.dims.len() {
             write_dim(a, dim + 1, next, elem, style, out);
@@ -333,6 +333,7 @@ impl ArrayParser<'_> {
             self.lens.push(None);
         }
         let mut n = 0i32;
+        let delimiter = self.elem.delimiter();
         self.blanks();
         if self.peek() == Some('}') && depth == 0 {
             self.at += 1;
@@ -349,7 +350,7 @@ impl ArrayParser<'_> {
                     }
                     self.level(depth + 1)?;
                 }
-                Some(c @ ('}' | ',')) => return Err(self.unexpected(c)),
+                Some(c) if c == '}' || c == delimiter => return Err(self.unexpected(c)),
                 Some(_) => {
                     if self.lens.len() > depth + 1 {
                         return Err(malformed_array(
@@ -364,7 +365,7 @@ impl ArrayParser<'_> {
             n += 1;
             self.blanks();
             match self.peek() {
-                Some(',') => self.at += 1,
+                Some(c) if c == delimiter => self.at += 1,
                 Some('}') => {
                     self.at += 1;
                     return self.close(depth, n);
@@ -395,7 +396,7 @@ impl ArrayParser<'_> {
     }
 
     fn element(&mut self) -> Result<Value, SqlError> {
-        let (text, quoted, next) = element_text(self.text, self.at, &[',', '}', '{']).map_err(|e| match e {
+        let (text, quoted, next) = element_text(self.text, self.at, &[self.elem.delimiter(), '}', '{']).map_err(|e| match e {
             None => self.ended(),
             Some('"') => malformed_array(self.text, "Unexpected array element."),
             Some(c) => self.unexpected(c),

@@ -107,9 +107,7 @@ impl Binder<'_> {
         if call.distinct {
             for a in &args {
                 let t = a.typ().ty;
-                self.comparison("=", &t, pos).map_err(|_| {
-                    SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify an equality operator for type {}", t.sql_name())).at(pos)
-                })?;
+                self.require_equality(&t, pos)?;
             }
             // With DISTINCT the order is over the arguments.
             if order_by.iter().any(|(e, _)| !args.contains(e)) {
@@ -161,11 +159,12 @@ impl Binder<'_> {
         if matches!(ty, SqlType::Record(_) | SqlType::Enum(_)) {
             return Ok(());
         }
-        self.comparison("<", ty, pos).map(|_| ()).map_err(|_| {
-            SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify an ordering operator for type {}", ty.sql_name()))
-                .with_hint("Use an explicit ordering operator or modify the query.")
-                .at(pos)
-        })
+        if ty.has_order() && self.comparison("<", ty, pos).is_ok() {
+            return Ok(());
+        }
+        Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify an ordering operator for type {}", ty.sql_name()))
+            .with_hint("Use an explicit ordering operator or modify the query.")
+            .at(pos))
     }
 
     /// Puts the aggregate where it belongs and returns the column that stands for it.

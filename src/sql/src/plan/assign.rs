@@ -30,6 +30,12 @@ impl Binder<'_> {
                         SqlType::Jsonb => SqlType::Jsonb.nullable(),
                         SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector if sliced => ty,
                         SqlType::Array(e) => ColType { ty: (**e).clone(), ..ty },
+                        SqlType::Geo(kind) if expr::func::geo::part_type(*kind).is_some() => {
+                            if sliced {
+                                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "slices of fixed-length arrays not implemented").at(t.column.pos));
+                            }
+                            expr::func::geo::part_type(*kind).unwrap_or(SqlType::Float8).nullable()
+                        }
                         SqlType::Int2Vector => SqlType::Int2.nullable(),
                         SqlType::OidVector => SqlType::Oid.nullable(),
                         other => {

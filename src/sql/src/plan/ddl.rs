@@ -157,7 +157,7 @@ impl Binder<'_> {
         }
         for (_, cols, _) in &unique {
             for c in cols {
-                self.require_equality(&desc.types[*c].ty, 0)?;
+                self.require_index_class(&desc.types[*c].ty, 0)?;
             }
         }
         // A unique key is a key of the relation only if no column of it can be NULL.
@@ -322,6 +322,10 @@ impl Binder<'_> {
         if let Some(pos) = i.filter {
             return Err(SqlError::unsupported("a partial index", "index a view that filters").at(pos));
         }
+        if let Some(m @ ("gin" | "gist" | "spgist" | "brin")) = i.method.as_deref() {
+            let hint = "an index finds rows by the value of its key; queries that such an index would serve run without one";
+            return Err(SqlError::unsupported(format!("an index USING {m}"), hint));
+        }
         if let Some(m) = i.method.as_deref().filter(|m| !matches!(*m, "btree" | "arrangement" | "hash")) {
             return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("access method \"{m}\" does not exist")));
         }
@@ -342,7 +346,7 @@ impl Binder<'_> {
             }
             let x = self.expr(&o.expr, &env)?;
             let x = self.text_if_unknown(x, o.expr.pos)?;
-            self.require_equality(&x.typ().ty, o.expr.pos)?;
+            self.require_index_class(&x.typ().ty, o.expr.pos)?;
             let s = self.row_scalar(&x, o.expr.pos)?;
             if !s.is_immutable() {
                 return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "functions in index expression must be marked IMMUTABLE").at(o.expr.pos));

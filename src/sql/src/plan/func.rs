@@ -143,6 +143,13 @@ impl Binder<'_> {
                 };
                 let (mut args, ret) = self.resolve_polymorphic(&declared, o.result, &actual).ok_or_else(|| self.no_operator(op, left, right))?;
                 let r = args.pop().unwrap_or(SqlType::Unknown);
+                // The operators of arrays that compare elements.
+                if let (SqlType::Array(e), pseudo::ANYARRAY, "=" | "<>" | "<" | "<=" | ">" | ">=" | "@>" | "<@" | "&&") = (&r, o.right, name) {
+                    if !e.has_order() {
+                        let what = if matches!(name, "<" | "<=" | ">" | ">=") { "a comparison function" } else { "an equality operator" };
+                        return Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify {what} for type {}", e.sql_name())).at(op.pos));
+                    }
+                }
                 Ok((o, args.pop(), r, ret))
             }
             Found::Many => Err(SqlError::new(state::AMBIGUOUS_FUNCTION, format!("operator is not unique: {}", spell(op, left, right)))

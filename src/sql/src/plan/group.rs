@@ -60,8 +60,7 @@ impl Binder<'_> {
         level.calls.clause.set(Clause::Select);
         for e in &exprs {
             let t = e.typ().ty;
-            self.comparison("=", &t, 0)
-                .map_err(|_| SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify an equality operator for type {}", t.sql_name())))?;
+            self.require_equality(&t, 0)?;
         }
         let has = |kind: Virtual| exprs.iter().any(|e| reads(&mut e.clone(), |c| std::mem::discriminant(&decode(c)) == std::mem::discriminant(&kind)));
         if has(Virtual::Aggregate(0)) {

@@ -78,9 +78,19 @@ impl Binder<'_> {
         if matches!(ty, SqlType::Record(_) | SqlType::Enum(_)) {
             return Ok(());
         }
-        self.comparison("=", ty, pos)
-            .map(|_| ())
-            .map_err(|_| SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify an equality operator for type {}", ty.sql_name())).at(pos))
+        if ty.has_order() && self.comparison("=", ty, pos).is_ok() {
+            return Ok(());
+        }
+        Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify an equality operator for type {}", ty.sql_name())).at(pos))
+    }
+
+    /// As [`Binder::require_equality`], of the key of an index or constraint.
+    pub fn require_index_class(&self, ty: &SqlType, pos: Pos) -> Result<(), SqlError> {
+        self.require_equality(ty, pos).map_err(|_| {
+            let message = format!("data type {} has no default operator class for access method \"btree\"", ty.sql_name());
+            let hint = "You must specify an operator class for the index or define a default operator class for the data type.";
+            SqlError::new(state::UNDEFINED_OBJECT, message).with_hint(hint).at(pos)
+        })
     }
 
     /// Lays out the result: the select list's columns, then those of the order; applies DISTINCT.

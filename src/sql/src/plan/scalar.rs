@@ -103,7 +103,7 @@ impl Binder<'_> {
             ExprKind::MinMax { greatest, args } => {
                 let name = if *greatest { "GREATEST" } else { "LEAST" };
                 let (args, ty) = self.common_args(args, name, env)?;
-                self.comparison("<", &ty, pos).map_err(|_| {
+                self.require_order(&ty, pos).map_err(|_| {
                     SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify a comparison function for type {}", ty.sql_name())).at(pos)
                 })?;
                 let nullable = args.iter().all(|a| a.typ().nullable);
@@ -490,6 +490,7 @@ impl Binder<'_> {
             SqlType::Array(e) | SqlType::List(e) => (**e).clone(),
             SqlType::Int2Vector => SqlType::Int2,
             SqlType::OidVector => SqlType::Oid,
+            SqlType::Geo(kind) if expr::func::geo::part_type(*kind).is_some() => expr::func::geo::part_type(*kind).unwrap_or(SqlType::Float8),
             other => {
                 return Err(SqlError::new(
                     state::DATATYPE_MISMATCH,
@@ -516,6 +517,9 @@ impl Binder<'_> {
                 }
             }
             return self.internal("array_subscript", args, elem.nullable().with_typmod(typmod));
+        }
+        if matches!(ty, SqlType::Geo(_)) {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "slices of fixed-length arrays not implemented"));
         }
         // Slices: a plain subscript among them is 1:i.
         let result = x.typ().with_nullable(true);

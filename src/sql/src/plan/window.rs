@@ -186,9 +186,7 @@ impl Binder<'_> {
         for e in &s.partition_by {
             let x = one(e)?;
             let t = x.typ().ty;
-            self.comparison("=", &t, e.pos).map_err(|_| {
-                SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify an equality operator for type {}", t.sql_name())).at(e.pos)
-            })?;
+            self.require_equality(&t, e.pos)?;
             if !partition.contains(&x) {
                 partition.push(x);
             }
