@@ -9,6 +9,8 @@ DEEP = 5000
 BOMBS = {
     "a text of 2 GB": ("SELECT repeat('x', 2000000000)", "54000"),
     "texts of 3 GB in one batch": ("SELECT string_agg(repeat('x', 1000000), ',') FROM generate_series(1, 3000)", "54000"),
+    "texts of 2 GB chosen by CASE": ("SELECT count(CASE WHEN g % 2 = 0 THEN repeat('x', 1000000) ELSE 'a' END) FROM generate_series(1, 4400) g", None),
+    "aggregates of 3 GB": ("SELECT array_agg(repeat('x', 500000000)) FROM generate_series(1, 6)", "54000"),
     "padding": ("SELECT lpad('x', 2000000000)", "54000"),
     "a format's width": ("SELECT format('%2000000000s', 'x')", "54000"),
     "an array of 2,000,000,000": ("SELECT array_fill(0, ARRAY[2000000000])", "54000"),

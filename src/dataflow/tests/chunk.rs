@@ -218,3 +218,31 @@ fn a_batcher_worked_in_small_steps_gives_what_was_put_in() {
     }
     assert!(steps > 10, "hardly anything was done in steps");
 }
+
+/// Wide updates fill a chunk by their bytes; no chunk holds more than about the bound, whatever made it.
+#[test]
+fn chunks_are_bounded_in_bytes() {
+    let wide = |n: u64, of: u64| {
+        let mut b: Body<u64, i64> = Body::default();
+        for i in 0..n {
+            b.push(lane_of(&key_bytes(i)), &key_bytes(i), &vec![(i % 251) as u8; 100_000], of, 1);
+        }
+        b
+    };
+    let bound = repr::batch::PIECE_BYTES + 200_000;
+    let (a, b) = (sort_blocks(&[wide(400, 0)]), sort_blocks(&[wide(400, 1)]));
+    let mut merged = VecDeque::new();
+    merge_chains(a.clone(), b, &mut merged);
+    let merged = settle_all(merged);
+    let compacted = {
+        let mut out = VecDeque::new();
+        let mut input: VecDeque<_> = merged.clone().into();
+        RowChunk::advance(&mut input, Antichain::from_elem(1).borrow(), true, &mut out);
+        settle_all(out)
+    };
+    for (chunks, rows) in [(a, 400), (merged, 800), (compacted, 400)] {
+        assert_eq!(chunks.iter().map(|c| c.body().len()).sum::<usize>(), rows);
+        assert!(chunks.iter().all(|c| c.body().bytes() <= bound), "{:?}", chunks.iter().map(|c| c.body().bytes()).collect::<Vec<_>>());
+        assert!(chunks.len() > 1 && chunks.windows(2).all(|w| w[0].body().bytes() + w[1].body().bytes() > bound / 4));
+    }
+}

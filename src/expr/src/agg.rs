@@ -11,7 +11,7 @@
 
 use crate::catalog::{self, ProcKind};
 use crate::ctx::EvalCtx;
-use crate::eval::eval;
+use crate::eval::eval_whole;
 use crate::scalar::{ColumnOrder, Scalar};
 use repr::{column, Batch, ColType, Diff, RowCodec, SqlError, Value};
 use std::collections::HashMap;
@@ -190,7 +190,7 @@ pub fn write_order_key(value: &Value, ty: &repr::SqlType, order: &ColumnOrder, o
 ///
 /// Errors: the first of a row's FILTER, argument or ORDER BY expressions, in the order of `rows`; else the aggregate's own.
 pub fn evaluate(agg: &Aggregate, rows: &[(Vec<Value>, Diff)], types: &[ColType], ctx: &EvalCtx) -> Result<Value, SqlError> {
-    let batch = Batch::from_rows(types, rows.iter().map(|r| r.0.as_slice()));
+    let batch = Batch::try_from_rows(types, rows.iter().map(|r| r.0.as_slice()))?;
     let diffs: Vec<Diff> = rows.iter().map(|r| r.1).collect();
     evaluate_batch(agg, &batch, &diffs, types, ctx)
 }
@@ -199,7 +199,7 @@ pub fn evaluate(agg: &Aggregate, rows: &[(Vec<Value>, Diff)], types: &[ColType],
 pub fn evaluate_batch(agg: &Aggregate, batch: &Batch, diffs: &[Diff], types: &[ColType], ctx: &EvalCtx) -> Result<Value, SqlError> {
     let mut keep: Vec<u32> = (0..batch.len as u32).filter(|i| diffs[*i as usize] > 0).collect();
     let column_of = |x: &Scalar, batch: &Batch| {
-        let v = eval(x, batch, types, ctx);
+        let v = eval_whole(x, batch, types, ctx);
         match v.errors.into_iter().next() {
             Some((_, e)) => Err(e),
             None => Ok(v.column),

@@ -15,12 +15,14 @@ use crate::scalar::Scalar;
 use arrow_array::cast::AsArray;
 use arrow_array::{new_null_array, Array, ArrayRef, BooleanArray, UInt32Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 use repr::{column, Batch, ColType, SqlError, SqlType, Value};
 use std::sync::Arc;
 
 /// A column of results; rows that failed are NULL in it and listed, by position, once each, in order.
+///
+/// Where results take more than a column has room for, the rows from some row on have the error [`column::too_large`] and are to be
+/// evaluated again as a batch of their own.
 pub struct Evaluated {
     pub column: ArrayRef,
     pub errors: Vec<(u32, SqlError)>,
@@ -29,8 +31,39 @@ pub struct Evaluated {
 /// Evaluates `expr` on every row of `batch`, whose columns have `types`.
 pub fn eval(expr: &Scalar, batch: &Batch, types: &[ColType], ctx: &EvalCtx) -> Evaluated {
     let e = Eval { types, ctx };
-    let out = e.eval(expr, batch);
-    Evaluated { column: expand(out.column, batch.len), errors: out.errors }
+    e.eval(expr, batch).expand(batch.len)
+}
+
+/// As [`eval`], but one column for all rows: [`column::too_large`] is only the error of rows that do not fit into 2 GB.
+pub fn eval_whole(expr: &Scalar, batch: &Batch, types: &[ColType], ctx: &EvalCtx) -> Evaluated {
+    let (mut parts, mut errors): (Vec<ArrayRef>, Vec<(u32, SqlError)>) = Default::default();
+    let (mut from, mut bytes) = (0, 0);
+    loop {
+        let rest = batch.len - from;
+        let piece = if from == 0 { batch.clone() } else { batch.slice(from, rest) };
+        let mut made = eval(expr, &piece, types, ctx);
+        // The rows before the first that had no room are done.
+        let fit = made.errors.iter().position(|e| column::is_too_large(&e.1));
+        let rows = fit.map_or(rest, |p| (made.errors[p].0 as usize).max(1));
+        if rows >= batch.len {
+            return made;
+        }
+        made.errors.retain(|e| (e.0 as usize) < rows);
+        bytes += column::column_bytes(&made.column.slice(0, rows));
+        if !column::fits(bytes) {
+            parts.push(new_null_array(made.column.data_type(), rest));
+            errors.extend(no_room(from, batch.len));
+            break;
+        }
+        parts.push(made.column.slice(0, rows));
+        errors.extend(made.errors.into_iter().map(|(i, e)| (i + from as u32, e)));
+        from += rows;
+        if from >= batch.len {
+            break;
+        }
+    }
+    let parts: Vec<&dyn Array> = parts.iter().map(|p| p.as_ref()).collect();
+    Evaluated { column: arrow_select::concat::concat(&parts).expect("parts of one type that fit"), errors }
 }
 
 /// Evaluates an expression that reads no column.
@@ -106,12 +139,20 @@ struct Eval<'a> {
     ctx: &'a EvalCtx,
 }
 
-/// A column of `len` rows from one of `len` or 1.
-fn expand(col: ArrayRef, len: usize) -> ArrayRef {
-    if col.len() == len {
-        return col;
+impl Evaluated {
+    /// `len` rows from a column of `len` or 1.
+    fn expand(self, len: usize) -> Evaluated {
+        if self.column.len() == len {
+            return self;
+        }
+        let (column, fit) = column::spread(&self.column, len);
+        Evaluated { column, errors: merge_errors(self.errors, no_room(fit, len)) }
     }
-    take(&col, &UInt32Array::from(vec![0; len]), None).expect("the column has one row")
+}
+
+/// Rows `[fit, len)` have no room.
+fn no_room(fit: usize, len: usize) -> Vec<(u32, SqlError)> {
+    (fit as u32..len as u32).map(|i| (i, column::too_large())).collect()
 }
 
 /// Merges two lists in order of row; of two errors of a row the first list's stays.
@@ -180,7 +221,8 @@ impl Eval<'_> {
         if errors.is_empty() {
             return Evaluated { column, errors };
         }
-        Evaluated { column: null_out(expand(column, len), &errors), errors }
+        let all = Evaluated { column, errors }.expand(len);
+        Evaluated { column: null_out(all.column, &all.errors), errors: all.errors }
     }
 
     fn call(&self, func: &FuncDef, args: &[Scalar], ty: &ColType, batch: &Batch) -> Evaluated {
@@ -198,16 +240,13 @@ impl Eval<'_> {
         if len == 0 {
             return Evaluated { column: new_null_array(&column::physical(&ty.ty), 0), errors: Vec::new() };
         }
-        if !constant && len == 1 {
-            cols = cols.into_iter().map(|c| expand(c, 1)).collect();
-        }
         let mut errors = Vec::new();
         let mut column = (func.kernel)(&mut CallArgs { args: &cols, arg_types: &arg_types, ret: ty, len, ctx: self.ctx, errors: &mut errors });
         debug_assert_eq!(column.len(), len, "{} returned a column of another length", func.name);
         if constant && batch.len > 1 {
             if let Some((_, e)) = errors.first().cloned() {
                 errors = (0..batch.len as u32).map(|i| (i, e.clone())).collect();
-                column = expand(column, batch.len);
+                column = new_null_array(&column::physical(&ty.ty), batch.len);
             }
         }
         self.after(merge_errors(failed, errors), column, batch.len)
@@ -216,25 +255,31 @@ impl Eval<'_> {
     /// Evaluates `expr` on the rows `undecided` (in order). The result's column and error positions count those rows alone.
     fn on_rows(&self, expr: &Scalar, batch: &Batch, undecided: &[u32]) -> Evaluated {
         if undecided.len() == batch.len {
-            let v = self.eval(expr, batch);
-            return Evaluated { column: expand(v.column, batch.len), errors: v.errors };
+            return self.eval(expr, batch).expand(batch.len);
         }
         let indices = UInt32Array::from(undecided.to_vec());
         if !expr.can_fail() {
             let v = self.eval(expr, batch);
-            let column = match v.column.len() {
-                n if n == batch.len => take(&v.column, &indices, None).expect("rows of the batch"),
-                _ => expand(v.column, undecided.len()),
+            return match v.column.len() {
+                n if n == batch.len && v.errors.is_empty() => {
+                    Evaluated { column: take(&v.column, &indices, None).expect("rows of the batch"), errors: Vec::new() }
+                }
+                // What cannot fail can still find no room.
+                n if n == batch.len => {
+                    let column = take(&v.column, &indices, None).expect("rows of the batch");
+                    let failed: std::collections::HashSet<u32> = v.errors.iter().map(|e| e.0).collect();
+                    let errors = undecided.iter().enumerate().filter(|(_, row)| failed.contains(row)).map(|(k, _)| (k as u32, column::too_large())).collect();
+                    Evaluated { column, errors }
+                }
+                _ => v.expand(undecided.len()),
             };
-            return Evaluated { column, errors: Vec::new() };
         }
         // Only what the expression reads is gathered; the other columns are never looked at.
         let mut cols = batch.cols.clone();
         for i in expr.support() {
             cols[i] = take(&batch.cols[i], &indices, None).expect("rows of the batch");
         }
-        let v = self.eval(expr, &Batch { len: undecided.len(), cols });
-        Evaluated { column: expand(v.column, undecided.len()), errors: v.errors }
+        self.eval(expr, &Batch { len: undecided.len(), cols }).expand(undecided.len())
     }
 
     /// AND (`decisive` false) and OR (`decisive` true).
@@ -274,10 +319,11 @@ impl Eval<'_> {
     }
 
     /// Puts together parts: `source[row]` is (part, position in it); part 0 is one NULL.
-    fn assemble(&self, ty: &SqlType, parts: Vec<ArrayRef>, source: &[(usize, usize)]) -> ArrayRef {
+    fn assemble(&self, ty: &SqlType, parts: Vec<ArrayRef>, source: &[(usize, usize)], errors: Vec<(u32, SqlError)>) -> Evaluated {
         let null = new_null_array(&column::physical(ty), 1);
         let all: Vec<&dyn Array> = std::iter::once(null.as_ref()).chain(parts.iter().map(|p| p.as_ref())).collect();
-        interleave(&all, source).expect("the parts have the result's type")
+        let (column, fit) = column::interleave(&all, source);
+        Evaluated { column, errors: merge_errors(errors, no_room(fit, source.len())) }
     }
 
     fn case(&self, branches: &[(Scalar, Scalar)], otherwise: &Scalar, ty: &SqlType, batch: &Batch) -> Evaluated {
@@ -318,7 +364,7 @@ impl Eval<'_> {
         }
         place(self, otherwise, &undecided, &mut errors);
         errors.sort_by_key(|e| e.0);
-        Evaluated { column: self.assemble(ty, parts, &source), errors }
+        self.assemble(ty, parts, &source, errors)
     }
 
     fn coalesce(&self, xs: &[Scalar], ty: &SqlType, batch: &Batch) -> Evaluated {
@@ -347,6 +393,6 @@ impl Eval<'_> {
             undecided = left;
         }
         errors.sort_by_key(|e| e.0);
-        Evaluated { column: self.assemble(ty, parts, &source), errors }
+        self.assemble(ty, parts, &source, errors)
     }
 }

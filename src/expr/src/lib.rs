@@ -29,7 +29,7 @@ pub mod window;
 
 pub use agg::{Accum, AggDef, AggKind, Aggregate};
 pub use ctx::{CatalogView, EvalCtx};
-pub use eval::{call_values, eval, eval_const, eval_row, Evaluated};
+pub use eval::{call_values, eval, eval_const, eval_row, eval_whole, Evaluated};
 pub use func::FuncDef;
 pub use scalar::{ColumnOrder, Scalar};
 pub use table::{TableFunc, TableFuncDef};

@@ -9,7 +9,7 @@
 
 use crate::agg::Aggregate;
 use crate::ctx::EvalCtx;
-use crate::eval::eval;
+use crate::eval::eval_whole;
 use crate::scalar::Scalar;
 use repr::error::state;
 use repr::{column, Batch, ColType, SqlError, Value};
@@ -105,7 +105,7 @@ pub struct Partition<'a> {
 /// Errors: the first of an argument expression; Postgres's for frame offsets and for the arguments of ntile and nth_value.
 pub fn evaluate(partition: &Partition<'_>, exprs: &[WindowExpr], ctx: &EvalCtx) -> Result<Vec<Vec<Value>>, SqlError> {
     let n = partition.rows.len();
-    let batch = Batch::from_rows(partition.types, partition.rows.iter().map(|r| r.as_slice()));
+    let batch = Batch::try_from_rows(partition.types, partition.rows.iter().map(|r| r.as_slice()))?;
     let run = Run { partition, batch, ctx };
     let mut out: Vec<Vec<Value>> = vec![Vec::with_capacity(exprs.len()); n];
     for e in exprs {
@@ -130,7 +130,7 @@ impl Run<'_> {
 
     /// The value of a scalar on each row.
     fn values(&self, x: &Scalar) -> Result<Vec<Value>, SqlError> {
-        let v = eval(x, &self.batch, self.partition.types, self.ctx);
+        let v = eval_whole(x, &self.batch, self.partition.types, self.ctx);
         if let Some((_, e)) = v.errors.into_iter().next() {
             return Err(e);
         }

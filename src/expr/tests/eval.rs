@@ -1,6 +1,6 @@
 //! Evaluation: errors belong to rows, and only rows that reach an expression can fail in it.
 
-use expr::{eval, eval_row, func, EvalCtx, Scalar};
+use expr::{eval, eval_row, eval_whole, func, EvalCtx, Scalar};
 use repr::{column, Batch, ColType, SqlType, Value};
 
 fn call(oid: u32, args: Vec<Scalar>, ty: SqlType) -> Scalar {
@@ -12,6 +12,7 @@ fn int(i: i32) -> Scalar {
 const DIV: u32 = 154;
 const ADD: u32 = 177;
 const LT: u32 = 66;
+const REPEAT: u32 = 1622;
 
 fn run(expr: &Scalar, values: &[Option<i32>]) -> (Vec<Value>, Vec<u32>) {
     let types: Vec<ColType> = vec![SqlType::Int4.nullable()];
@@ -54,4 +55,32 @@ fn guards_protect() {
     let coalesce = Scalar::Coalesce(vec![Scalar::Column(0), call(DIV, vec![int(1), int(0)], SqlType::Int4)], SqlType::Int4.nullable());
     assert_eq!(run(&coalesce, &rows).1, [3]);
     assert_eq!(run(&Scalar::Or(vec![small, Scalar::bool(true)]), &rows).1, [0]);
+}
+
+/// Texts of a million bytes: a column has room for 67 of them, and the rows after that are to be evaluated by themselves.
+#[test]
+fn long_texts_are_computed_in_pieces() {
+    let types: Vec<ColType> = vec![SqlType::Int4.not_null()];
+    let ctx = EvalCtx::default();
+    let rows: Vec<Vec<Value>> = (0..200).map(|i| vec![Value::Int4(i)]).collect();
+    let batch = Batch::from_rows(&types, rows.iter().map(|r| r.as_slice()));
+    let text = |n: Scalar| call(REPEAT, vec![Scalar::literal(Value::text("x"), SqlType::Text), n], SqlType::Text);
+    let computed = text(call(ADD, vec![Scalar::Column(0), int(1_000_000)], SqlType::Int4));
+    let odd = Scalar::Case {
+        branches: vec![(call(LT, vec![Scalar::Column(0), int(100)], SqlType::Bool), text(int(1_000_000)))],
+        otherwise: Box::new(Scalar::literal(Value::text("short"), SqlType::Text)),
+        ty: SqlType::Text.nullable(),
+    };
+    for (expr, whole) in [(computed, 200_019_900), (text(int(1_000_000)), 200_000_000), (odd, 100_000_500)] {
+        let part = eval(&expr, &batch, &types, &ctx);
+        let first = part.errors.first().map(|e| e.0);
+        assert_eq!(first, Some(67), "as many as there is room for");
+        assert!(part.errors.iter().all(|e| column::is_too_large(&e.1)));
+        let all = eval_whole(&expr, &batch, &types, &ctx);
+        assert!(all.errors.is_empty());
+        assert_eq!((all.column.len(), column::column_bytes(&all.column)), (200, whole));
+    }
+    // A value for which nothing has room stays an error.
+    let long = eval_whole(&text(int(2_000_000_000)), &batch, &types, &ctx);
+    assert_eq!(long.errors.len(), 200);
 }

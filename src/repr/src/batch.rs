@@ -7,11 +7,19 @@
 //! ```
 
 use crate::column::{self, ColumnBuilder};
+use crate::error::{state, SqlError};
 use crate::ids::Diff;
 use crate::types::ColType;
 use crate::value::Value;
 use arrow_array::{ArrayRef, UInt32Array};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Bytes of text and bytes after which an operator closes a batch or chunk that it makes, so that none comes near what 32-bit offsets
+/// reach: a value alone is below 1 GB.
+pub const PIECE_BYTES: usize = 16 << 20;
+/// Rows of one piece of a batch at most.
+const PIECE_ROWS: usize = 1 << 16;
 
 /// Rows as columns of equal length. `len` stands apart since a relation may have no column.
 #[derive(Clone, Debug, Default)]
@@ -30,17 +38,24 @@ impl Batch {
         Batch::from_rows(types, std::iter::empty::<&[Value]>())
     }
 
+    /// Panics: if the rows take more than 2 GB in one column.
     pub fn from_rows<'a>(types: &[ColType], rows: impl IntoIterator<Item = &'a [Value]>) -> Batch {
+        Batch::try_from_rows(types, rows).expect("at most 2 GB in one column")
+    }
+
+    /// Errors: 54000 if the rows take more than 2 GB in one column.
+    pub fn try_from_rows<'a>(types: &[ColType], rows: impl IntoIterator<Item = &'a [Value]>) -> Result<Batch, SqlError> {
         let mut builders: Vec<ColumnBuilder> = types.iter().map(|t| ColumnBuilder::new(&t.ty, 0)).collect();
         let mut len = 0;
         for row in rows {
             debug_assert_eq!(row.len(), types.len());
-            for (b, v) in builders.iter_mut().zip(row) {
-                b.push(v);
+            if !builders.iter_mut().zip(row).all(|(b, v)| b.push_if_fits(v)) {
+                let e = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "rows that are needed together take more than 2 GB in one column");
+                return Err(e.with_hint("make the values smaller, or the groups"));
             }
             len += 1;
         }
-        Batch { len, cols: builders.into_iter().map(ColumnBuilder::finish).collect() }
+        Ok(Batch { len, cols: builders.into_iter().map(ColumnBuilder::finish).collect() })
     }
 
     /// Row `i` as values.
@@ -56,6 +71,28 @@ impl Batch {
 
     pub fn slice(&self, offset: usize, len: usize) -> Batch {
         Batch { len, cols: self.cols.iter().map(|c| c.slice(offset, len)).collect() }
+    }
+
+    /// Bytes of text and bytes in row `i`.
+    pub fn row_bytes(&self, i: usize) -> usize {
+        self.cols.iter().map(|c| column::value_bytes(c, i)).sum()
+    }
+
+    /// The rows in pieces that hold about [`PIECE_BYTES`] of text and bytes at most, or one row, and a bounded number of rows.
+    pub fn pieces(&self) -> Vec<Range<usize>> {
+        let bytes: usize = self.cols.iter().map(|c| column::column_bytes(c)).sum();
+        if bytes <= PIECE_BYTES {
+            return (0..self.len).step_by(PIECE_ROWS).map(|from| from..self.len.min(from + PIECE_ROWS)).collect();
+        }
+        let (mut pieces, mut from, mut have) = (Vec::new(), 0, 0);
+        for i in 0..self.len {
+            have += self.row_bytes(i);
+            if have >= PIECE_BYTES || i + 1 - from >= PIECE_ROWS || i + 1 == self.len {
+                pieces.push(from..i + 1);
+                (from, have) = (i + 1, 0);
+            }
+        }
+        pieces
     }
 
     /// All rows of `batches`, which have the same columns.

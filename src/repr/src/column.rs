@@ -18,7 +18,7 @@ use crate::value::Value;
 use arrow_array::builder::*;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::DataType;
 use std::sync::Arc;
 
@@ -132,12 +132,21 @@ impl ColumnBuilder {
     /// Panics: if the value's variant does not belong to the column's type (a planner bug), or there is no room for it
     /// (see [`ColumnBuilder::try_push`], for where values come from a computation).
     pub fn push(&mut self, value: &Value) {
-        assert!(self.try_push(value), "more than 2 GB in a column of one batch");
+        assert!(self.push_if_fits(value), "more than 2 GB in a column of one batch");
     }
 
-    /// Appends a value of the column's type if there is room for it: text and bytes have 2 GB together.
+    /// Appends a computed value of the column's type if there is [room](has_room) for it.
     /// Panics: if the value's variant does not belong to the column's type (a planner bug).
     pub fn try_push(&mut self, value: &Value) -> bool {
+        self.push_where(value, has_room)
+    }
+
+    /// Appends a value of the column's type if the column can hold it at all.
+    pub fn push_if_fits(&mut self, value: &Value) -> bool {
+        self.push_where(value, |have, more| fits(have.saturating_add(more)))
+    }
+
+    fn push_where(&mut self, value: &Value, has_room: impl Fn(usize, usize) -> bool) -> bool {
         match (self, value) {
             (s, Value::Null) => s.push_null(),
             (ColumnBuilder::Bool(b), Value::Bool(v)) => b.append_value(*v),
@@ -191,25 +200,86 @@ impl ColumnBuilder {
     }
 }
 
-/// Whether a column of text or bytes that holds `have` bytes can take `more`: offsets are 32 bits wide.
+/// Bytes that a column of text or bytes can hold at all: offsets are 32 bits wide.
+const OFFSET_MAX: usize = i32::MAX as usize;
+/// Bytes of text or bytes that a computed column of several rows holds. Whoever computes a longer one does so in pieces.
+const ROOM: usize = 64 << 20;
+
+/// Whether a computed column that holds `have` bytes can take `more`. A value alone always has room, up to 2 GB.
 #[inline]
 pub fn has_room(have: usize, more: usize) -> bool {
-    have.saturating_add(more) <= i32::MAX as usize
+    match have {
+        0 => more <= OFFSET_MAX,
+        _ => have.saturating_add(more) <= ROOM,
+    }
 }
 
-/// The error of a row for which there is no room.
+/// Whether a column can hold so many bytes of text or bytes at all.
+pub fn fits(bytes: usize) -> bool {
+    bytes <= OFFSET_MAX
+}
+
+const TOO_LARGE: &str = "a value takes more than 2 GB";
+
+/// The error of a row for which a computed column has no room. One row alone means it; of several rows the first
+/// that has it says where the next piece begins.
 pub fn too_large() -> SqlError {
-    SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "values of one batch of rows take more than 2 GB").with_hint("make the values smaller")
+    SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, TOO_LARGE).with_hint("make the value smaller")
 }
 
-/// Whether `len` copies of `value` fit into a column.
-pub fn can_repeat(value: &Value, len: usize) -> bool {
-    let bytes = match value {
-        Value::Text(s) => s.len(),
-        Value::Bytea(b) => b.len(),
+/// Whether an error is [`too_large`].
+pub fn is_too_large(e: &SqlError) -> bool {
+    e.message == TOO_LARGE
+}
+
+/// Bytes that row `i` takes in a column of text or bytes; 0 in others.
+#[inline]
+pub fn value_bytes(col: &dyn Array, i: usize) -> usize {
+    match col.data_type() {
+        DataType::Utf8 => col.as_string::<i32>().value_length(i) as usize,
+        DataType::Binary => col.as_binary::<i32>().value_length(i) as usize,
         _ => 0,
+    }
+}
+
+/// Bytes of text and bytes in a column.
+pub fn column_bytes(col: &dyn Array) -> usize {
+    let of = |offsets: &[i32]| offsets.last().zip(offsets.first()).map_or(0, |(to, from)| (to - from) as usize);
+    match col.data_type() {
+        DataType::Utf8 => of(col.as_string::<i32>().value_offsets()),
+        DataType::Binary => of(col.as_binary::<i32>().value_offsets()),
+        _ => 0,
+    }
+}
+
+/// `len` copies of a column's one row, or as many as there is room for: the rows after them are NULL, and their number comes back.
+pub fn spread(col: &ArrayRef, len: usize) -> (ArrayRef, usize) {
+    let bytes = value_bytes(col, 0);
+    let fit = if bytes.saturating_mul(len) <= ROOM { len } else { len.min((ROOM / bytes).max(1)) };
+    let rows: UInt32Array = (0..len).map(|i| (i < fit).then_some(0)).collect();
+    (arrow_select::take::take(col, &rows, None).expect("the column has one row"), fit)
+}
+
+/// The rows of `parts` that `source` names as (part, row), or as many of the first as there is room for: the rows after them come
+/// from `(0, 0)`, and their number comes back.
+pub fn interleave(parts: &[&dyn Array], source: &[(usize, usize)]) -> (ArrayRef, usize) {
+    let mut have = 0usize;
+    let fit = source
+        .iter()
+        .position(|(p, row)| {
+            let more = value_bytes(parts[*p], *row);
+            let full = !has_room(have, more);
+            have += more;
+            full
+        })
+        .unwrap_or(source.len());
+    let made = if fit == source.len() {
+        arrow_select::interleave::interleave(parts, source)
+    } else {
+        let cut: Vec<(usize, usize)> = source.iter().enumerate().map(|(i, s)| if i < fit { *s } else { (0, 0) }).collect();
+        arrow_select::interleave::interleave(parts, &cut)
     };
-    has_room(bytes.saturating_mul(len), 0)
+    (made.expect("the parts are of one type"), fit)
 }
 
 /// A column of `len` copies of `value`.

@@ -142,6 +142,16 @@ impl Value {
         matches!(self, Value::Null)
     }
 
+    /// Bytes of text and bytes in the value, about.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Value::Text(s) => s.len(),
+            Value::Bytea(b) => b.len(),
+            Value::Array(a) => a.elems.iter().map(Value::text_bytes).sum(),
+            _ => 0,
+        }
+    }
+
     pub fn text(s: impl Into<String>) -> Value {
         Value::Text(s.into())
     }

@@ -289,10 +289,10 @@ pub(super) fn evaluate(exprs: &[HirScalar], rows: &[Row], types: &[ColType], ctx
     let scalars =
         crate::planner::row_exprs(&sql::lower(hir)?).ok_or_else(|| SqlError::unsupported("a subquery here", "use expressions over the row's columns"))?;
     let scalars = &scalars[types.len()..];
-    let batch = Batch::from_rows(types, rows.iter().map(Vec::as_slice));
+    let batch = Batch::try_from_rows(types, rows.iter().map(Vec::as_slice))?;
     let mut out: Vec<Row> = vec![Vec::with_capacity(scalars.len()); rows.len()];
     for s in scalars {
-        let evaluated = expr::eval(s, &batch, types, ctx);
+        let evaluated = expr::eval_whole(s, &batch, types, ctx);
         if let Some((_, e)) = evaluated.errors.into_iter().next() {
             return Err(e);
         }

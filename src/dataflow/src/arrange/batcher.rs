@@ -8,7 +8,7 @@
 //! cache and the sorted parts concatenate without merging. Merging goes on while input still arrives, and stops when an
 //! activation's time is up.
 
-use super::{Block, Body, Budget, RowChunk, Time, Weight, TARGET};
+use super::{Block, Body, Budget, RowChunk, Time, Weight};
 use differential_dataflow::batcher::{Batcher, Extract};
 use differential_dataflow::logging::Logger;
 use differential_dataflow::trace::chunk::{settle_all, Chunk, ChunkBatch};
@@ -17,6 +17,8 @@ use timely::progress::frontier::{Antichain, AntichainRef};
 
 /// Rows that are staged before they are sorted: the longest single step, and a memory knob.
 const STAGE: usize = 1 << 16;
+/// As [`STAGE`], for wide rows: they may all fall into one part of a split sort.
+const STAGE_BYTES: usize = 256 << 20;
 /// Rows above which a sort is split by lane.
 const SPLIT: usize = 16_384;
 /// Chunks of each side that one step of a merge takes.
@@ -57,6 +59,7 @@ impl<T: Time, R: Weight> Merging<T, R> {
 pub struct RowBatcher<T: Time, R: Weight> {
     staged: Vec<Body<T, R>>,
     staged_len: usize,
+    staged_bytes: usize,
     chains: Vec<Chain<T, R>>,
     merging: Option<Merging<T, R>>,
     frontier: Antichain<T>,
@@ -64,7 +67,7 @@ pub struct RowBatcher<T: Time, R: Weight> {
 
 impl<T: Time, R: Weight> Default for RowBatcher<T, R> {
     fn default() -> Self {
-        RowBatcher { staged: vec![], staged_len: 0, chains: vec![], merging: None, frontier: Antichain::new() }
+        RowBatcher { staged: vec![], staged_len: 0, staged_bytes: 0, chains: vec![], merging: None, frontier: Antichain::new() }
     }
 }
 
@@ -78,15 +81,16 @@ impl<T: Time, R: Weight> RowBatcher<T, R> {
         if self.staged_len > 0 {
             let chain = sort_blocks(&self.staged);
             self.staged.clear();
-            self.staged_len = 0;
+            (self.staged_len, self.staged_bytes) = (0, 0);
             self.restore(chain);
         }
     }
 
     pub fn insert_body(&mut self, body: Body<T, R>) {
         self.staged_len += body.len();
+        self.staged_bytes += body.bytes();
         self.staged.push(body);
-        if self.staged_len >= STAGE {
+        if self.staged_len >= STAGE || self.staged_bytes >= STAGE_BYTES {
             self.sort();
         }
     }
@@ -238,7 +242,7 @@ fn sort_into<T: Time, R: Weight>(blocks: &[Body<T, R>], open: &mut Body<T, R>, o
             Some(r) if !r.is_zero() => open.push(p.0, key, val, t.clone(), r),
             Some(_) => {}
         }
-        if open.len() >= TARGET {
+        if open.is_full() {
             let next = Body::with_room_of(open);
             let mut full = std::mem::replace(open, next);
             full.compact();

@@ -10,8 +10,10 @@
 //! ```
 //!
 //! A [`Body`] inside a chunk is sorted by (lane, key, val, time) and consolidated; inside a [`super::Block`] it is neither.
-//! Offsets are `u32`: a body stays far below 4 GiB since chunks and blocks are bounded in rows.
+//! Offsets are `u32`: a body stays far below 4 GiB since chunks and blocks are bounded in rows and in [bytes](repr::batch::PIECE_BYTES).
 
+use super::TARGET;
+use repr::batch::PIECE_BYTES;
 use repr::Col;
 
 /// No bytes, at an address that can be read: comparing empty slices that dangle costs hundreds of cycles a time, since vectorised
@@ -20,6 +22,12 @@ pub const NOTHING: &[u8] = {
     static PLACE: [u8; 64] = [0; 64];
     PLACE.split_at(0).0
 };
+
+/// An end in a slab. One that does not fit would make other rows of these.
+#[inline]
+fn offset(end: usize) -> u32 {
+    u32::try_from(end).expect("chunks and blocks are bounded in bytes")
+}
 
 /// Concatenated byte strings.
 #[derive(Clone, Default, Debug)]
@@ -56,7 +64,7 @@ impl Slab {
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
-        self.ends.push(self.bytes.len() as u32);
+        self.ends.push(offset(self.bytes.len()));
     }
     /// Appends entries `[lo, hi)` of `other` in bulk.
     pub fn extend(&mut self, other: &Slab, lo: usize, hi: usize) {
@@ -66,6 +74,7 @@ impl Slab {
         let (start, end) = (other.start(lo), other.ends[hi - 1] as usize);
         let shift = (self.bytes.len() as u32).wrapping_sub(start as u32);
         self.bytes.extend_from_slice(&other.bytes[start..end]);
+        offset(self.bytes.len());
         self.ends.extend(other.ends[lo..hi].iter().map(|e| e.wrapping_add(shift)));
     }
     pub fn clear(&mut self) {
@@ -109,6 +118,16 @@ impl<T, R> Body<T, R> {
     }
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty()
+    }
+    /// Bytes of keys and vals.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.keys.bytes.len() + self.vals.bytes.len()
+    }
+    /// Whether a chunk in the making is to be closed.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.len() >= TARGET || self.bytes() >= PIECE_BYTES
     }
     /// The first update of key `k`.
     #[inline]

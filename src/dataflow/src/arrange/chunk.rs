@@ -7,7 +7,8 @@
 
 use super::{gallop_key, Body, Time, Weight};
 use differential_dataflow::consolidation::consolidate;
-use differential_dataflow::trace::chunk::{self, Chunk};
+use differential_dataflow::trace::chunk::Chunk;
+use repr::batch::PIECE_BYTES;
 use repr::Col;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -115,7 +116,7 @@ impl<T: Clone + PartialEq, R: Clone + PartialEq> Pos<T, R> {
 }
 
 fn flush_full<T: Clone + PartialEq, R: Clone + PartialEq>(open: &mut Body<T, R>, out: &mut VecDeque<RowChunk<T, R>>) {
-    if open.len() >= TARGET {
+    if open.is_full() {
         let next = Body::with_room_of(open);
         out.push_back(RowChunk::new(std::mem::replace(open, next)));
     }
@@ -281,7 +282,7 @@ impl<T: Time, R: Weight> Chunk for RowChunk<T, R> {
                     continue;
                 }
                 group.close(&mut open);
-                if open.len() >= TARGET {
+                if open.is_full() {
                     out.push_back(RowChunk::new(std::mem::take(&mut open)));
                 }
                 // The longest run of groups of one update is copied in bulk, up to the chunk's last update.
@@ -303,7 +304,7 @@ impl<T: Time, R: Weight> Chunk for RowChunk<T, R> {
                         times => (u..e).for_each(|i| open.times.push(advanced(times.get(i)))),
                     }
                     u = e;
-                    if open.len() >= TARGET {
+                    if open.is_full() {
                         out.push_back(RowChunk::new(std::mem::take(&mut open)));
                     }
                     if e == cap && e < n - 1 {
@@ -334,30 +335,46 @@ impl<T: Time, R: Weight> Chunk for RowChunk<T, R> {
     }
 
     fn settle(input: &mut VecDeque<Self>, done: bool, out: &mut VecDeque<Self>) {
-        chunk::pack(
-            input,
-            done,
-            out,
-            |run| {
-                let mut b = Body::default();
-                for c in run {
-                    b.append(&c, 0, 0, c.body().len());
+        let mut seal = |run: &mut Vec<Self>| {
+            let mut c = match run.len() {
+                0 => return,
+                1 => run.remove(0),
+                _ => {
+                    let mut b = Body::default();
+                    run.drain(..).for_each(|c| b.append(&c, 0, 0, c.body().len()));
+                    RowChunk::new(b)
                 }
-                RowChunk::new(b)
-            },
-            |c, n| {
+            };
+            if let Some(b) = Arc::get_mut(&mut c.body) {
+                b.compact();
+            }
+            out.push_back(c);
+        };
+        // What goes into the next chunk, its updates and bytes.
+        let (mut run, mut rows, mut bytes) = (Vec::new(), 0, 0);
+        while let Some(c) = input.pop_front() {
+            let (n, b) = (c.body().len(), c.bytes());
+            if n > TARGET {
                 let (mut head, mut tail) = (Body::with_room_of(&c), Body::default());
-                head.append(&c, 0, 0, n);
-                tail.append(&c, c.key_of(n), n, c.body().len());
-                (RowChunk::new(head), RowChunk::new(tail))
-            },
-            |mut c| {
-                if let Some(b) = Arc::get_mut(&mut c.body) {
-                    b.compact();
-                }
-                c
-            },
-        );
+                head.append(&c, 0, 0, TARGET);
+                tail.append(&c, c.key_of(TARGET), TARGET, n);
+                input.push_front(RowChunk::new(tail));
+                input.push_front(RowChunk::new(head));
+                continue;
+            }
+            if rows > 0 && (rows + n > TARGET || bytes + b > PIECE_BYTES) {
+                seal(&mut run);
+                (rows, bytes) = (0, 0);
+            }
+            run.push(c);
+            (rows, bytes) = (rows + n, bytes + b);
+        }
+        if done || rows >= TARGET || bytes >= PIECE_BYTES {
+            seal(&mut run);
+        } else {
+            // Handed back as it is, to be made one chunk once.
+            run.into_iter().rev().for_each(|c| input.push_front(c));
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! What is read is up to the logic; so a change can cost less than its group. See `ordered` and `render::window`.
 
-use super::{At, Body, RowB, RowChunk, Time, TARGET};
+use super::{At, Body, RowB, RowChunk, Time};
 use differential_dataflow::operators::reduce::ReduceTactic;
 use differential_dataflow::trace::chunk::{settle_all, ChunkBatch};
 use differential_dataflow::trace::{Description, Span};
@@ -61,8 +61,8 @@ impl<T: Time + TotalOrder, L: DiffLogic<T>> ReduceTactic<T, RowB<T, Diff>, RowB<
         let mut heads = vec![At::default(); fresh.len()];
         let (mut at_source, mut at_output) = (vec![At::default(); source.len()], vec![At::default(); output.len()]);
         let (mut body, mut chunks) = (Body::default(), vec![]);
-        let mut flush = |body: &mut Body<T, Diff>, least: usize| {
-            if body.len() >= least {
+        let mut flush = |body: &mut Body<T, Diff>, last: bool| {
+            if body.is_full() || last && !body.is_empty() {
                 let mut full = std::mem::take(body);
                 full.compact();
                 chunks.push(RowChunk::new(full));
@@ -91,12 +91,12 @@ impl<T: Time + TotalOrder, L: DiffLogic<T>> ReduceTactic<T, RowB<T, Diff>, RowB<
                 let ((val, t), d) = (&same[0].0, same.iter().map(|c| c.1).sum());
                 if d != 0 {
                     body.push(lane, key, val, t.clone(), d);
-                    flush(&mut body, TARGET);
+                    flush(&mut body, false);
                 }
             }
             changes.clear();
         }
-        flush(&mut body, 1);
+        flush(&mut body, true);
         let chunks = settle_all(chunks);
         let batch = (!chunks.is_empty()).then(|| RowB::new(ChunkBatch::new(chunks)));
         let desc = Description::new(lower.clone(), upper.clone(), Antichain::from_elem(T::minimum()));

@@ -1,7 +1,7 @@
 //! The join operator: gathers matches in bulk, stops anywhere, resumes, can be cancelled.
 //!
 //! The fresh span of one input drives seeks into the other input's spans; matches are collected as (key, val, val) bytes
-//! and handed out as containers of at most [`OUT_ROWS`] rows. A unit of work keeps its position down to one update of
+//! and handed out as containers of at most [`OUT_ROWS`] rows, or about [`PIECE_BYTES`]. A unit of work keeps its position down to one update of
 //! one key, so an activation ends when its time budget does.
 //!
 //! `ordered` (top level only): spans of both inputs are taken in time order, and only when the other input's frontier has
@@ -12,6 +12,7 @@ use super::{At, Body, RowB, Time};
 use crate::flow::{Gate, Throttle};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::{Span, TraceReader};
+use repr::batch::PIECE_BYTES;
 use repr::{Col, Diff};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -182,10 +183,11 @@ impl<T: Time> Gather<T> {
         let (driver, others) = (self.driver.clone(), self.others.clone());
         let (mut keys, mut mine, mut theirs): (Vec<&[u8]>, Vec<&[u8]>, Vec<&[u8]>) = Default::default();
         let (mut times, mut diffs) = (Col::default(), Col::default());
+        let mut bytes = 0;
         'fill: while self.chunk < driver.chunks.len() {
             let x = driver.chunks[self.chunk].body();
             while self.key < x.lanes.len() {
-                if budget.spent || keys.len() >= OUT_ROWS || !self.load(x, budget) {
+                if budget.spent || keys.len() >= OUT_ROWS || bytes >= PIECE_BYTES || !self.load(x, budget) {
                     break 'fill;
                 }
                 let end = if self.hits.is_empty() { 0 } else { x.key_ends[self.key] as usize };
@@ -193,13 +195,14 @@ impl<T: Time> Gather<T> {
                     if let Some(t) = driver.time(x, self.update) {
                         let diff = x.diffs.get(self.update);
                         while self.hit < self.hits.len() {
-                            if keys.len() >= OUT_ROWS {
+                            if keys.len() >= OUT_ROWS || bytes >= PIECE_BYTES {
                                 break 'fill;
                             }
                             let h = &self.hits[self.hit];
                             keys.push(x.keys.get(self.key));
                             mine.push(x.val(self.update));
                             theirs.push(others[h.batch as usize].chunks[h.chunk as usize].body().val(h.update as usize));
+                            bytes += keys[keys.len() - 1].len() + mine[mine.len() - 1].len() + theirs[theirs.len() - 1].len();
                             times.push(h.time.join(&t));
                             diffs.push(h.diff.saturating_mul(*diff));
                             self.hit += 1;

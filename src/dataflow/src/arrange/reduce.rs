@@ -5,7 +5,7 @@
 //!
 //! Driven by `retire` in totally ordered time, by differential's own driver inside recursion.
 
-use super::{At, Body, RowB, RowChunk, Slab, Time, Weight, TARGET};
+use super::{At, Body, RowB, RowChunk, Slab, Time, Weight};
 use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::operators::int_proxy::{KeyPosition, ProxyReduceBackend, ProxyReduceTactic, ReduceInstance, ReduceWindow};
 use differential_dataflow::operators::reduce::ReduceTactic;
@@ -43,13 +43,15 @@ impl<R, F: FnMut(&[u8], &[(&[u8], R)], &mut Outputs) + 'static> GroupLogic<R> fo
 
 /// Updates presented in one window.
 const WINDOW: usize = 16_384;
+/// Bytes of keys and values after which a window ends early.
+const WINDOW_BYTES: usize = 256 << 20;
 const NONE: u32 = u32::MAX;
 
 /// One value of a pool: its key, its bytes, and for outputs the next value of the same key.
 struct Pooled {
     key: u32,
-    start: u32,
-    end: u32,
+    start: usize,
+    end: usize,
     next: u32,
 }
 
@@ -61,14 +63,14 @@ struct Pool {
 
 impl Pool {
     fn push(&mut self, key: u32, bytes: &[u8], next: u32) -> u32 {
-        let start = self.bytes.len() as u32;
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
-        self.items.push(Pooled { key, start, end: self.bytes.len() as u32, next });
+        self.items.push(Pooled { key, start, end: self.bytes.len(), next });
         self.items.len() as u32 - 1
     }
     fn get(&self, id: u32) -> &[u8] {
         let p = &self.items[id as usize];
-        &self.bytes[p.start as usize..p.end as usize]
+        &self.bytes[p.start..p.end]
     }
     fn key(&self, id: u32) -> u32 {
         self.items[id as usize].key
@@ -186,7 +188,8 @@ impl<T: Time, R: Weight, L: GroupLogic<R>> ProxyReduceBackend<T, RowB<T, R>, Row
                 *from = KeyPosition::End;
                 break;
             };
-            if window.input.len() + window.output.len() >= WINDOW {
+            if window.input.len() + window.output.len() >= WINDOW || self.keys.bytes.len() + self.inputs.bytes.len() + self.outputs.bytes.len() >= WINDOW_BYTES
+            {
                 *from = KeyPosition::At(lane);
                 break;
             }
@@ -312,7 +315,7 @@ impl<T: Time, R: Weight, L: GroupLogic<R>> ProxyReduceBackend<T, RowB<T, R>, Row
                 let ((_, id), t, d) = &records[x];
                 self.body.push(lane, self.keys.get(self.outputs.key(*id) as usize), self.outputs.get(*id), t.clone(), *d);
             }
-            if self.body.len() >= TARGET {
+            if self.body.is_full() {
                 self.flush();
             }
             i = run;

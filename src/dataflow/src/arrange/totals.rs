@@ -9,6 +9,7 @@
 use super::{At, Budget, RowB, Time, Weight};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::{Span, TraceReader};
+use repr::batch::PIECE_BYTES;
 use repr::Diff;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -31,6 +32,8 @@ const OUT_ROWS: usize = 4096;
 pub struct Changes<'a, T, O> {
     pub keys: Vec<&'a [u8]>,
     pub rows: Vec<(O, T, Diff)>,
+    /// Of the keys.
+    bytes: usize,
 }
 
 /// A batch being worked through.
@@ -93,8 +96,8 @@ where
                     let at = vec![At::default(); prior.len()];
                     (prior, at)
                 });
-                let mut changes = Changes { keys: vec![], rows: vec![] };
-                while changes.rows.len() < OUT_ROWS && !budget.spent && unit.pos.chunk < batch.chunks.len() {
+                let mut changes = Changes { keys: vec![], rows: vec![], bytes: 0 };
+                while changes.rows.len() < OUT_ROWS && changes.bytes < PIECE_BYTES && !budget.spent && unit.pos.chunk < batch.chunks.len() {
                     unit.pos = group(&batch, unit.pos, prior, at, &mut row, &mut changes, &mut budget);
                 }
                 if !changes.rows.is_empty() {
@@ -186,6 +189,7 @@ fn group<'a, T: Time + TotalOrder, R: Weight, O: PartialEq + Clone>(
         let after = if sums.is_empty() { None } else { row(key, &sums) };
         if before != after {
             for (o, d) in before.into_iter().map(|o| (o, -1)).chain(after.clone().map(|o| (o, 1))) {
+                changes.bytes += key.len();
                 changes.keys.push(key);
                 changes.rows.push((o, t.clone(), d));
             }

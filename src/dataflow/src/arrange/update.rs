@@ -3,7 +3,8 @@
 use super::wire::WireTime;
 use super::{route, Body, Weight};
 use differential_dataflow::collection::containers::{Enter, Leave, Negate, ResultsIn};
-use repr::{Batch, Col, Diff};
+use repr::batch::PIECE_BYTES;
+use repr::{Batch, Col, Deltas, Diff};
 use timely::communication::Push;
 use timely::dataflow::channels::pact::DistributorPact;
 use timely::dataflow::channels::pushers::exchange::Distributor;
@@ -30,6 +31,24 @@ impl<T: Clone + PartialEq> Upd<T> {
     pub fn take(&self, indices: Vec<u32>) -> Upd<T> {
         let (times, diffs) = (self.times.take(&indices), self.diffs.take(&indices));
         Upd { batch: self.batch.take(&indices.into()), times, diffs }
+    }
+    /// Changes at one time, in [pieces](Batch::pieces).
+    pub fn of(deltas: Deltas, time: &T) -> impl Iterator<Item = Upd<T>> + use<T> {
+        let Deltas { rows, diffs } = deltas;
+        let times = Col::same(time.clone(), rows.len);
+        Upd { batch: rows, times, diffs }.pieces()
+    }
+    /// The updates in [pieces](Batch::pieces) of their rows.
+    pub fn pieces(self) -> impl Iterator<Item = Upd<T>> {
+        self.batch.pieces().into_iter().map(move |r| {
+            if r.len() == self.len() {
+                return self.clone();
+            }
+            self.slice(r.start, r.len())
+        })
+    }
+    pub fn slice(&self, at: usize, len: usize) -> Upd<T> {
+        Upd { batch: self.batch.slice(at, len), times: self.times.slice(at, len), diffs: self.diffs.slice(at, len) }
     }
     pub fn with_batch(&self, batch: Batch) -> Upd<T> {
         Upd { batch, times: self.times.clone(), diffs: self.diffs.clone() }
@@ -117,7 +136,7 @@ impl<T: Clone + PartialEq, R: Clone + PartialEq> Distributor<Block<T, R>> for Bl
         for k in 0..b.lanes.len() {
             let p = route(b.lanes[k], pushers.len());
             self.0[p].0.append(&b, k, b.key_start(k), b.key_ends[k] as usize);
-            if self.0[p].0.len() >= SEND {
+            if self.0[p].0.len() >= SEND || self.0[p].0.bytes() >= PIECE_BYTES {
                 Message::push_at(&mut self.0[p], stamp.clone(), &mut pushers[p]);
                 self.0[p] = Block::default();
             }

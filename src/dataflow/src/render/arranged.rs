@@ -1,12 +1,15 @@
 //! Collections into arrangements and back.
 
-use super::collection::{map, map_fallible, Updates};
+use super::collection::{map_fallible, map_many, Updates};
 use super::{Env, RenderTime};
 use crate::arrange::{exchange, Arr, AsOf, Block, Budget, Layout, RowB, Upd};
 use crate::errors;
+use crate::eval::{in_pieces, note_errors};
 use crate::flow::Throttle;
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::Span;
+use expr::Scalar;
+use repr::batch::PIECE_BYTES;
 use repr::{Batch, Col, Diff, SqlError};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -20,7 +23,7 @@ use timely::dataflow::Stream;
 
 /// First byte of a val that stands for an error: no row's bytes begin with it.
 pub const ERROR_TAG: u8 = 0xFF;
-/// Rows that one container of a flattened arrangement holds.
+/// Rows that one container of a flattened arrangement holds; wide rows are bounded by [`PIECE_BYTES`].
 const FLAT_ROWS: usize = 4096;
 /// Time an activation of a yielding operator may take.
 pub const STEP: Duration = Duration::from_millis(2);
@@ -58,17 +61,25 @@ pub fn encode<'s, T: RenderTime>(
     env: &Rc<Env>,
 ) -> (Stream<'s, T, Block<T, Diff>>, Option<Updates<'s, T>>) {
     let ctx = env.ctx.clone();
-    if layout.key.iter().any(|k| k.can_fail()) {
+    // A key that is computed can lack room even where it cannot fail.
+    if layout.key.iter().any(|k| !matches!(k, Scalar::Column(_))) {
         let (blocks, errs) = map_fallible(stream, "Encode", move |upd: Upd<T>, out| {
-            let (body, failed) = layout.encode(&upd, &ctx, &keep_null);
-            out.errs.extend(failed.into_iter().map(|(i, e)| (e, upd.times.get(i as usize).clone(), *upd.diffs.get(i as usize))));
-            if !body.is_empty() {
-                out.oks.push(Block(body));
-            }
+            in_pieces(upd, |upd| {
+                let (body, failed) = layout.encode(upd, &ctx, &keep_null);
+                note_errors(upd, failed, &mut out.errs)?;
+                if !body.is_empty() {
+                    out.oks.push(Block(body));
+                }
+                Ok(())
+            });
         });
         return (blocks, Some(errs));
     }
-    (map(stream, "Encode", move |upd: Upd<T>| Block(layout.encode(&upd, &ctx, &keep_null).0)), None)
+    let encode = move |upd: Upd<T>| {
+        let (layout, ctx, keep_null) = (layout.clone(), ctx.clone(), keep_null.clone());
+        upd.pieces().map(move |upd| Block(layout.encode(&upd, &ctx, &keep_null).0))
+    };
+    (map_many(stream, "Encode", encode), None)
 }
 
 /// Arranges updates by `layout`, each on the worker that owns its key.
@@ -125,7 +136,8 @@ fn spans<'s, T: RenderTime>(
                 let Some((ok_cap, err_cap, batch, (c, k, u))) = queue.front_mut() else { break };
                 let (mut keys, mut vals): (Vec<&[u8]>, Vec<&[u8]>) = Default::default();
                 let (mut times, mut diffs) = (Col::default(), Col::default());
-                while keys.len() < FLAT_ROWS && *c < batch.chunks.len() {
+                let mut bytes = 0;
+                while keys.len() < FLAT_ROWS && bytes < PIECE_BYTES && *c < batch.chunks.len() {
                     let x = batch.chunks[*c].body();
                     if *u >= x.len() {
                         (*c, *k, *u) = (*c + 1, 0, 0);
@@ -135,8 +147,10 @@ fn spans<'s, T: RenderTime>(
                         *k += 1;
                     }
                     if let Some(t) = batch.time(x, *u) {
-                        keys.push(x.keys.get(*k));
-                        vals.push(x.val(*u));
+                        let (key, val) = (x.keys.get(*k), x.val(*u));
+                        bytes += key.len() + val.len();
+                        keys.push(key);
+                        vals.push(val);
                         times.push(t);
                         diffs.push(*x.diffs.get(*u));
                     }

@@ -47,11 +47,20 @@ pub fn concat<'s, T: Time, C: Container>(mut streams: Vec<Stream<'s, T, C>>) -> 
 
 /// One container in, one out.
 pub fn map<'s, T: Time, C: Container, D: Container>(stream: Stream<'s, T, C>, name: &str, mut logic: impl FnMut(C) -> D + 'static) -> Stream<'s, T, D> {
+    map_many(stream, name, move |c| Some(logic(c)))
+}
+
+/// One container in, some out.
+pub fn map_many<'s, T: Time, C: Container, D: Container, I: IntoIterator<Item = D>>(
+    stream: Stream<'s, T, C>,
+    name: &str,
+    mut logic: impl FnMut(C) -> I + 'static,
+) -> Stream<'s, T, D> {
     stream.unary::<NoopBuilder<D>, _, _, _>(Pipeline, name, move |_, _| {
         move |input, output| {
             input.for_each(|cap, data| {
-                let mut out = logic(std::mem::take(data));
-                output.session_with_builder(&cap).give_container(&mut out);
+                let mut session = output.session_with_builder(&cap);
+                logic(std::mem::take(data)).into_iter().for_each(|mut out| session.give_container(&mut out));
             })
         }
     })

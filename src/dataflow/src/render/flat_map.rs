@@ -8,10 +8,11 @@ use super::collection::Collection;
 use super::{Env, RenderTime};
 use crate::arrange::{Budget, Upd};
 use crate::errors::to_updates;
-use crate::eval::eval_columns;
+use crate::eval::{eval_columns, in_pieces, Full};
 use crate::flow::Throttle;
 use arrow_array::ArrayRef;
 use expr::{EvalCtx, TableFunc};
+use repr::batch::PIECE_BYTES;
 use repr::error::state;
 use repr::{column, Batch, Col, ColType, ColumnBuilder, SqlError, Value};
 use std::collections::VecDeque;
@@ -24,7 +25,7 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::CapabilitySet;
 use timely::progress::operate::FrontierInterest;
 
-/// Rows in an output container.
+/// Rows in an output container; wide rows are bounded by [`PIECE_BYTES`].
 const OUT_ROWS: usize = 8192;
 /// Rows that one call may return: it is one step of the worker, and its rows are held in memory.
 const CALL_ROWS_MAX: usize = 20_000_000;
@@ -64,7 +65,10 @@ pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, types: Vec<ColType>, 
         move |_| {
             rows_in.for_each(|cap, data| {
                 let caps = (cap.retain_stamp(0), cap.retain_stamp(1));
-                queue.push_back(calls.begin(caps, std::mem::take(data)));
+                in_pieces(std::mem::take(data), |upd| {
+                    queue.push_back(calls.begin(caps.clone(), upd)?);
+                    Ok(())
+                });
             });
             if env.stopped.get() {
                 queue.clear();
@@ -126,12 +130,13 @@ impl Calls {
     }
 
     fn nothing(&self) -> Made {
-        Made { rows: Vec::new(), builders: self.out_types.iter().map(|t| ColumnBuilder::new(&t.ty, 0)).collect() }
+        Made { rows: Vec::new(), bytes: 0, builders: self.out_types.iter().map(|t| ColumnBuilder::new(&t.ty, 0)).collect() }
     }
 
-    fn begin<T: RenderTime>(&self, caps: (CapabilitySet<T>, CapabilitySet<T>), upd: Upd<T>) -> Work<T> {
+    fn begin<T: RenderTime>(&self, caps: (CapabilitySet<T>, CapabilitySet<T>), upd: &Upd<T>) -> Result<Work<T>, Full> {
         let (args, failed) = eval_columns(&self.func.args, &upd.batch, &self.types, &self.ctx);
-        Work { caps, upd, args, failed: failed.into(), next: 0, made: self.nothing() }
+        let failed = Full::unless(upd.len(), failed)?;
+        Ok(Work { caps, upd: upd.clone(), args, failed: failed.into(), next: 0, made: self.nothing() })
     }
 
     /// Calls the function for row `i`. Full containers go to `ready`, the rest stays in `work.made`. The rows of a call that fails
@@ -148,6 +153,7 @@ impl Calls {
         // Many rows become columns as they come.
         let (mut full, mut rows, mut count): (Vec<Upd<T>>, Vec<Vec<Value>>, usize) = (Vec::new(), Vec::new(), 0);
         let upd = &work.upd;
+        let (own, mut bytes) = (upd.batch.row_bytes(i), 0);
         let result = (func.func.rows)(&values, &self.arg_types, &func.columns, &self.ctx, &mut |mut row| {
             count += 1;
             if count > CALL_ROWS_MAX {
@@ -156,10 +162,12 @@ impl Calls {
             if func.with_ordinality {
                 row.push(Value::Int8(count as i64));
             }
+            bytes += own + row.iter().map(Value::text_bytes).sum::<usize>();
             rows.push(row);
-            if rows.len() >= OUT_ROWS {
+            if rows.len() >= OUT_ROWS || bytes >= PIECE_BYTES {
+                bytes = 0;
                 let mut chunk = self.nothing();
-                rows.drain(..).for_each(|r| chunk.push(i, &r));
+                rows.drain(..).for_each(|r| chunk.push(i, &r, 0));
                 full.push(chunk.finish(upd));
             }
             true
@@ -170,8 +178,8 @@ impl Calls {
         result?;
         ready.extend(full);
         for row in rows {
-            work.made.push(i, &row);
-            if work.made.rows.len() >= OUT_ROWS {
+            work.made.push(i, &row, own);
+            if work.made.rows.len() >= OUT_ROWS || work.made.bytes >= PIECE_BYTES {
                 let made = std::mem::replace(&mut work.made, self.nothing());
                 ready.push_back(made.finish(&work.upd));
             }
@@ -183,11 +191,15 @@ impl Calls {
 /// Output rows in the making: the input row of each, and the new columns.
 struct Made {
     rows: Vec<u32>,
+    /// Of text and bytes.
+    bytes: usize,
     builders: Vec<ColumnBuilder>,
 }
 
 impl Made {
-    fn push(&mut self, input_row: usize, row: &[Value]) {
+    /// `own`: the bytes of the input row.
+    fn push(&mut self, input_row: usize, row: &[Value], own: usize) {
+        self.bytes += own + row.iter().map(Value::text_bytes).sum::<usize>();
         self.rows.push(input_row as u32);
         self.builders.iter_mut().zip(row).for_each(|(b, v)| b.push(v));
     }

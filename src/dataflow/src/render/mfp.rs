@@ -9,6 +9,7 @@ use super::collection::{map_fallible, Collection, Updates};
 use super::{Env, RenderTime};
 use crate::arrange::Upd;
 use crate::errors::to_updates;
+use crate::eval::{in_pieces, note_errors, Full};
 use crate::mfp_eval::MfpEval;
 use repr::{Batch, Col, Diff, SqlError};
 use std::collections::BTreeMap;
@@ -19,19 +20,6 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::Capability;
 
-/// Applies a non-temporal Mfp to updates.
-pub fn apply<T: Clone + PartialEq>(eval: &MfpEval, upd: Upd<T>, errs: &mut Vec<(SqlError, T, Diff)>) -> Upd<T> {
-    let applied = eval.apply(upd.batch);
-    for (i, e) in applied.errors {
-        errs.push((e, upd.times.get(i as usize).clone(), *upd.diffs.get(i as usize)));
-    }
-    let batch = eval.project(&applied.full);
-    match applied.rows {
-        None => Upd { batch, times: upd.times, diffs: upd.diffs },
-        Some(rows) => Upd { batch, times: upd.times.take(&rows), diffs: upd.diffs.take(&rows) },
-    }
-}
-
 pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, eval: MfpEval, env: &Rc<Env>) -> Collection<'s, T> {
     if eval.is_identity() {
         return input;
@@ -39,11 +27,20 @@ pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, eval: MfpEval, env: &
     let (oks, errs) = if eval.mfp().is_temporal() {
         temporal(input.oks, eval, env.clone())
     } else {
-        map_fallible(input.oks, "Mfp", move |upd, out| {
-            let upd = apply(&eval, upd, &mut out.errs);
-            if !upd.is_empty() {
-                out.oks.push(upd);
-            }
+        map_fallible(input.oks, "Mfp", move |upd: Upd<T>, out| {
+            in_pieces(upd, |upd| {
+                let applied = eval.apply(upd.batch.clone());
+                note_errors(upd, applied.errors, &mut out.errs)?;
+                let made = upd.with_batch(eval.project(&applied.full));
+                let made = match applied.rows {
+                    None => made,
+                    Some(rows) => Upd { times: made.times.take(&rows), diffs: made.diffs.take(&rows), ..made },
+                };
+                if !made.is_empty() {
+                    out.oks.push(made);
+                }
+                Ok(())
+            })
         })
     };
     Collection::new(oks, input.errs).with_errs(errs)
@@ -76,18 +73,21 @@ fn temporal<'s, T: RenderTime>(stream: Updates<'s, T>, eval: MfpEval, env: Rc<En
             let (mut oks, mut errs) = (oks.activate(), errs.activate());
             input.for_each(|cap, data| {
                 let mut failed = Vec::new();
-                let (now, parts) = split(&eval, std::mem::take(data), &env, &mut failed);
+                in_pieces(std::mem::take(data), |upd| {
+                    let (now, parts) = split(&eval, upd, &env, &mut failed)?;
+                    if !now.is_empty() {
+                        oks.session_with_builder(&cap).give_container(&mut { now });
+                    }
+                    for (at, batch, rows, time, diffs) in parts {
+                        if held.as_ref().is_none_or(|h| at < h.time().system()) {
+                            held = Some(cap.delayed(&T::at(at), 0));
+                        }
+                        scheduled.add(at, &batch, rows, time, diffs);
+                    }
+                    Ok(())
+                });
                 if !failed.is_empty() {
                     errs.session_with_builder(&cap).give_container(&mut to_updates(failed));
-                }
-                if !now.is_empty() {
-                    oks.session_with_builder(&cap).give_container(&mut { now });
-                }
-                for (at, batch, rows, time, diffs) in parts {
-                    if held.as_ref().is_none_or(|h| at < h.time().system()) {
-                        held = Some(cap.delayed(&T::at(at), 0));
-                    }
-                    scheduled.add(at, &batch, rows, time, diffs);
                 }
             });
             if env.stopped.get() {
@@ -120,15 +120,14 @@ fn temporal<'s, T: RenderTime>(stream: Updates<'s, T>, eval: MfpEval, env: Rc<En
 type Later<T> = (u64, Batch, Vec<u32>, T, Col<Diff>);
 
 /// The updates due at their own times, and those due later by time.
-fn split<T: RenderTime>(eval: &MfpEval, upd: Upd<T>, env: &Env, failed: &mut Vec<(SqlError, T, Diff)>) -> (Upd<T>, Vec<Later<T>>) {
-    let applied = eval.apply(upd.batch);
+fn split<T: RenderTime>(eval: &MfpEval, upd: &Upd<T>, env: &Env, failed: &mut Vec<(SqlError, T, Diff)>) -> Result<(Upd<T>, Vec<Later<T>>), Full> {
+    let applied = eval.apply(upd.batch.clone());
     let original = |i: u32| applied.rows.as_ref().map_or(i, |r| r[i as usize]) as usize;
     let mut bound_errors = Vec::new();
     let bounds = eval.bounds(&applied.full, &mut bound_errors);
     let bad: std::collections::BTreeSet<u32> = bound_errors.iter().map(|e| e.0).collect();
-    for (i, e) in applied.errors.into_iter().map(|(i, e)| (i as usize, e)).chain(bound_errors.into_iter().map(|(i, e)| (original(i), e))) {
-        failed.push((e, upd.times.get(i).clone(), *upd.diffs.get(i)));
-    }
+    let all = applied.errors.iter().cloned().chain(bound_errors.into_iter().map(|(i, e)| (original(i) as u32, e)));
+    note_errors(upd, all.collect(), failed)?;
     let out = eval.project(&applied.full);
     let mut now = (Vec::new(), Col::default(), Col::default());
     let mut later: BTreeMap<u64, (Vec<u32>, Vec<Diff>)> = BTreeMap::new();
@@ -158,5 +157,5 @@ fn split<T: RenderTime>(eval: &MfpEval, upd: Upd<T>, env: &Env, failed: &mut Vec
         }
     }
     let later = later.into_iter().map(|(at, (rows, diffs))| (at, out.clone(), rows, T::at(at), Col::from_vec(diffs))).collect();
-    (Upd { batch: out.take(&now.0.into()), times: now.1, diffs: now.2 }, later)
+    Ok((Upd { batch: out.take(&now.0.into()), times: now.1, diffs: now.2 }, later))
 }

@@ -14,11 +14,12 @@ use super::top_k::{self, TopK};
 use super::{Context, Env, RenderTime};
 use crate::arrange::{GroupLogic, Layout, Outputs, Upd};
 use crate::errors;
-use crate::eval::eval_columns;
+use crate::eval::{eval_columns, in_pieces, note_errors};
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::Int32Array;
 use expr::{Aggregate, ColumnOrder, Scalar};
 use plan::lir::ReduceKind;
+use repr::error::state;
 use repr::{Batch, ColType, Diff, RowCodec, SqlError, SqlType, Value};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -47,16 +48,19 @@ pub fn render<'s, T: RenderTime>(
     let ctx = cx.env.ctx.clone();
     let in_types = types.to_vec();
     let (rows, failed) = map_fallible(input.oks, "GroupInput", move |upd: Upd<T>, out| {
-        let (cols, failed) = eval_columns(&exprs, &upd.batch, &in_types, &ctx);
-        let whole = Upd { batch: Batch { len: upd.len(), cols }, times: upd.times, diffs: upd.diffs };
-        if failed.is_empty() {
-            out.oks.push(whole);
-            return;
-        }
-        let mut bad = failed.iter().map(|e| e.0).peekable();
-        let kept = (0..whole.len() as u32).filter(|i| bad.next_if_eq(i).is_none()).collect();
-        out.oks.push(whole.take(kept));
-        out.errs.extend(failed.into_iter().map(|(i, e)| (e, whole.times.get(i as usize).clone(), *whole.diffs.get(i as usize))));
+        in_pieces(upd, |upd| {
+            let (cols, failed) = eval_columns(&exprs, &upd.batch, &in_types, &ctx);
+            let whole = upd.with_batch(Batch { len: upd.len(), cols });
+            let bad: Vec<u32> = failed.iter().map(|e| e.0).collect();
+            note_errors(upd, failed, &mut out.errs)?;
+            if bad.is_empty() {
+                out.oks.push(whole);
+                return Ok(());
+            }
+            let mut bad = bad.into_iter().peekable();
+            out.oks.push(whole.take((0..whole.len() as u32).filter(|i| bad.next_if_eq(i).is_none()).collect()));
+            Ok(())
+        });
     });
     let arity = group_key.len();
     let key: Vec<Scalar> = (0..arity).map(Scalar::Column).collect();
@@ -316,6 +320,9 @@ fn distinct_logic() -> impl GroupLogic<Diff> {
     }
 }
 
+/// The most bytes of one group's aggregates together.
+const ROW_BYTES_MAX: usize = 1 << 30;
+
 fn group_logic(group: Group, out_layout: Rc<Layout>) -> impl GroupLogic<Diff> {
     move |key: &[u8], vals: &[(&[u8], Diff)], out: &mut Outputs| {
         if vals.iter().any(|v| v.1 < 0) {
@@ -324,9 +331,15 @@ fn group_logic(group: Group, out_layout: Rc<Layout>) -> impl GroupLogic<Diff> {
         if vals.is_empty() {
             return;
         }
+        let mut bytes = Vec::new();
         match group.row(key, vals) {
-            Ok(row) => out.push(1, |b| out_layout.encode_val(&row, b)),
-            Err(e) => push_error(out, &e),
+            Ok(row) => out_layout.encode_val(&row, &mut bytes),
+            Err(e) => return push_error(out, &e),
         }
+        if bytes.len() > ROW_BYTES_MAX {
+            let e = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("the aggregates of one group take more than {} MB", ROW_BYTES_MAX >> 20));
+            return push_error(out, &e.with_hint("aggregate less, or in smaller groups"));
+        }
+        out.push(1, |b| b.extend_from_slice(&bytes));
     }
 }

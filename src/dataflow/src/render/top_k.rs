@@ -8,7 +8,7 @@ use super::reduce::push_error;
 use super::{order, Context, RenderTime};
 use crate::arrange::{exchange, Block, Layout, OrderedLogic, Outputs, Upd};
 use crate::errors;
-use crate::eval::eval_column;
+use crate::eval::{eval_column, in_pieces, note_errors};
 use expr::{ColumnOrder, EvalCtx, Scalar};
 use repr::{column, ColType, Diff, SqlError, Value};
 use std::rc::Rc;
@@ -31,11 +31,14 @@ pub fn render<'s, T: RenderTime>(cx: &Context<'s, T>, input: Collection<'s, T>, 
     let layout = Rc::new(Layout::new(types.to_vec(), key));
     let (encode_layout, order_by, ctx) = (layout.clone(), spec.order_by.clone(), cx.env.ctx.clone());
     let (blocks, failed) = map_fallible(input.oks, "EncodeOrdered", move |upd: Upd<T>, out| {
-        let (body, failed) = order::encode(&encode_layout, &order_by, &upd, &ctx);
-        out.errs.extend(failed.into_iter().map(|(i, e)| (e, upd.times.get(i as usize).clone(), *upd.diffs.get(i as usize))));
-        if !body.is_empty() {
-            out.oks.push(Block(body));
-        }
+        in_pieces(upd, |upd| {
+            let (body, failed) = order::encode(&encode_layout, &order_by, upd, &ctx);
+            note_errors(upd, failed, &mut out.errs)?;
+            if !body.is_empty() {
+                out.oks.push(Block(body));
+            }
+            Ok(())
+        });
     });
     let arranged = T::arrange(blocks, exchange(), "ArrangeTopK", &cx.env);
     let logic = Select { spec, layout: layout.clone(), ctx: cx.env.ctx.clone() };

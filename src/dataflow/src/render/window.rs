@@ -18,6 +18,7 @@ use super::reduce::push_error;
 use super::{order, Context, RenderTime};
 use crate::arrange::{exchange, Block, Changed, Counted, DiffLogic, GroupChanges, Layout, Outputs, Place, Runs, Time, Upd};
 use crate::errors;
+use crate::eval::{in_pieces, note_errors};
 use expr::window::{evaluate, spans, Partition, Reach};
 use expr::{ColumnOrder, EvalCtx, Scalar, WindowExpr, WindowFunc};
 use repr::{Batch, ColType, Diff, RowCodec, SqlError, Value};
@@ -40,11 +41,14 @@ pub fn render<'s, T: RenderTime>(
     let layout = Rc::new(Layout::new(types.to_vec(), partition.iter().map(|c| Scalar::Column(*c)).collect()));
     let (encode_layout, encode_order, ctx) = (layout.clone(), order_by.to_vec(), cx.env.ctx.clone());
     let (blocks, failed) = map_fallible(input.oks, "EncodePartition", move |upd: Upd<T>, out| {
-        let (body, failed) = order::encode(&encode_layout, &encode_order, &upd, &ctx);
-        out.errs.extend(failed.into_iter().map(|(i, e)| (e, upd.times.get(i as usize).clone(), *upd.diffs.get(i as usize))));
-        if !body.is_empty() {
-            out.oks.push(Block(body));
-        }
+        in_pieces(upd, |upd| {
+            let (body, failed) = order::encode(&encode_layout, &encode_order, upd, &ctx);
+            note_errors(upd, failed, &mut out.errs)?;
+            if !body.is_empty() {
+                out.oks.push(Block(body));
+            }
+            Ok(())
+        });
     });
     let arranged = T::arrange(blocks, exchange(), "ArrangePartition", &cx.env);
     let codec = RowCodec::new(exprs.iter().map(|e| e.ty.clone()).collect());

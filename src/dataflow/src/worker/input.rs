@@ -6,7 +6,7 @@
 use crate::arrange::{Budget, Upd};
 use crate::flow::Throttle;
 use crate::render::{Env, Updates, STEP};
-use repr::{Col, Deltas, SqlError, Timestamp};
+use repr::{Deltas, SqlError, Timestamp};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -95,8 +95,8 @@ pub fn render<'s>(
                 match parts.next() {
                     Some(Ok(deltas)) => {
                         budget.charge(deltas.len().max(1024));
-                        let n = deltas.len();
-                        oks.session_with_builder(&*c).give_container(&mut Upd { batch: deltas.rows, times: Col::same(as_of, n), diffs: deltas.diffs });
+                        let mut session = oks.session_with_builder(&*c);
+                        Upd::of(deltas, &as_of).for_each(|mut upd| session.give_container(&mut upd));
                         budget.spent |= throttle.by_container();
                     }
                     Some(Err(e)) => {
@@ -133,8 +133,8 @@ pub fn render<'s>(
                     Event::Data(t, deltas) => {
                         ended = advance(c, t);
                         if !ended {
-                            let n = deltas.len();
-                            oks.session_with_builder(&*c).give_container(&mut Upd { batch: deltas.rows, times: Col::same(t, n), diffs: deltas.diffs });
+                            let mut session = oks.session_with_builder(&*c);
+                            Upd::of(deltas, &t).for_each(|mut upd| session.give_container(&mut upd));
                         }
                     }
                     Event::Closed(t) => ended = advance(c, t),

@@ -5,12 +5,14 @@
 //! goes on when the gate opens.
 
 use super::hub::{Cancel, Hub};
-use crate::arrange::{lane_of, route, At, Layout, RowB};
+use crate::arrange::{lane_of, route, At, Layout, RowB, Upd};
 use crate::errors;
+use crate::eval::{in_pieces, Full};
 use crate::flow::Gate;
 use crate::mfp_eval::MfpEval;
 use crate::protocol::PeekRequest;
 use crossbeam_channel::{unbounded, Sender};
+use repr::batch::PIECE_BYTES;
 use repr::error::state;
 use repr::{Col, Deltas, Diff, SqlError, Timestamp};
 use std::collections::BTreeSet;
@@ -19,7 +21,7 @@ use std::sync::Arc;
 
 pub type Batches = Vec<RowB<Timestamp, Diff>>;
 
-/// Rows in a part of an answer.
+/// Rows in a part of an answer; wide rows are bounded by [`PIECE_BYTES`].
 const PART_ROWS: usize = 4096;
 
 /// What a reader is given.
@@ -287,7 +289,7 @@ impl<'a> Part<'a> {
         self.diffs.push(n);
         // A small limit is looked at early.
         let enough = self.job.request.limit.is_some_and(|l| self.sent + self.diffs.len() as u64 >= l.max(64));
-        if self.diffs.len() >= PART_ROWS || enough {
+        if self.diffs.len() >= PART_ROWS || self.keys.len() + self.vals.len() >= PIECE_BYTES || enough {
             self.flush();
         }
         !self.stops()
@@ -304,8 +306,19 @@ impl<'a> Part<'a> {
         let (keys, vals) = (slices(&self.keys, &self.key_ends), slices(&self.vals, &self.val_ends));
         let batch = self.job.layout.decode(&keys, &vals, |c| self.eval.reads(c));
         let diffs = Col::from_vec(std::mem::take(&mut self.diffs));
-        let mut applied = self.eval.apply(batch);
-        let mut worst = applied.errors.drain(..).map(|e| e.1).min();
+        let times = Col::same(self.job.request.at, batch.len);
+        in_pieces(Upd { batch, times, diffs }, |upd| if self.done { Ok(()) } else { self.send(upd) });
+        self.paused = self.job.gate.is_closed();
+        self.keys.clear();
+        self.key_ends.clear();
+        self.vals.clear();
+        self.val_ends.clear();
+    }
+
+    fn send(&mut self, upd: &Upd<Timestamp>) -> Result<(), Full> {
+        let diffs = &upd.diffs;
+        let applied = self.eval.apply(upd.batch.clone());
+        let mut worst = Full::unless(upd.len(), applied.errors)?.into_iter().map(|e| e.1).min();
         let (mut rows, mut diffs) = (self.eval.project(&applied.full), applied.rows.map_or(diffs.clone(), |r| diffs.take(&r)));
         if self.eval.mfp().is_temporal() {
             let mut bound_errors = Vec::new();
@@ -320,18 +333,14 @@ impl<'a> Part<'a> {
         if let Some(e) = worst {
             self.failed = Some(e);
             self.done = true;
-            return;
+            return Ok(());
         }
         self.sent += diffs.iter().map(|d| d.unsigned_abs()).sum::<u64>();
         if rows.len > 0 {
             self.done |= !self.hub.peek_rows(self.job.request.id, Deltas { rows, diffs });
         }
         self.done |= self.job.request.limit.is_some_and(|l| self.sent >= l);
-        self.paused = self.job.gate.is_closed();
-        self.keys.clear();
-        self.key_ends.clear();
-        self.vals.clear();
-        self.val_ends.clear();
+        Ok(())
     }
 }
 

@@ -3,11 +3,11 @@
 //! Not here: numeric (`numeric`), dates and times (`datetime`), jsonb (`json`), integers and floats (`arith`, `float`).
 
 use super::construct::element_type;
-use super::lift::{at, on_values, Call};
+use super::lift::{at, fill, full_length, on_values, Call};
 use super::{by_oid, CallArgs, Entry, FuncDef, Kernel, Volatility};
 use crate::ctx::EvalCtx;
 use crate::{f1, val};
-use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_array::ArrayRef;
 use repr::error::state;
 use repr::{column, text, ColType, ColumnBuilder, Numeric, SqlError, SqlType, TextStyle, Value};
 use std::cell::RefCell;
@@ -87,23 +87,15 @@ fn to_text_column(c: &mut CallArgs<'_>) -> ArrayRef {
             }
             buf.clear();
             text::write_text(&v, ty, style, &mut buf);
-            if column::has_room(b.values_slice().len(), buf.len()) {
-                b.append_value(if c.ret.ty == SqlType::Name { text::truncate_name(&buf) } else { &buf });
-            } else {
-                c.errors.push((i as u32, column::too_large()));
-                b.append_null();
+            if !column::has_room(b.values_slice().len(), buf.len()) {
+                (i..c.len).for_each(|_| b.append_null());
+                fill(c, i);
+                break;
             }
+            b.append_value(if c.ret.ty == SqlType::Name { text::truncate_name(&buf) } else { &buf });
         }
     });
     Arc::new(b.finish())
-}
-
-/// Expands a column of one row.
-fn expand(col: &ArrayRef, len: usize) -> ArrayRef {
-    if col.len() == len {
-        return col.clone();
-    }
-    arrow_select::take::take(col, &UInt32Array::from(vec![0; len]), None).expect("the column has one row")
 }
 
 /// The same bits under another type.
@@ -124,11 +116,11 @@ pub fn relabel_value(v: Value, to: &SqlType) -> Value {
 fn relabel(c: &mut CallArgs<'_>) -> ArrayRef {
     let (from, to) = (&c.arg_types[0].ty, &c.ret.ty);
     if from == to {
-        return expand(&c.args[0], c.len);
+        return full_length(c, 0);
     }
     let physical = column::physical(from);
     if physical == column::physical(to) && physical != arrow_schema::DataType::Binary {
-        return expand(&c.args[0], c.len);
+        return full_length(c, 0);
     }
     on_values(c, true, |a, call| Ok(relabel_value(a[0].clone(), &call.ret.ty)))
 }

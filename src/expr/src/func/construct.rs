@@ -3,7 +3,7 @@
 //! Their argument conventions are in the module above. Entries that take an inner function (`op`) come in two forms, `x` and `x_total`,
 //! the second for inner functions that cannot fail.
 
-use super::lift::{at, on_values, Call};
+use super::lift::{at, full_length, on_values, Call};
 use super::{by_oid, CallArgs, FuncDef, Kernel, Volatility};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, UInt32Array};
@@ -47,59 +47,86 @@ fn call_inner(f: &FuncDef, args: &[ArrayRef], types: &[ColType], ret: &ColType, 
     (out, errors)
 }
 
-/// `x op ANY/ALL (array)`: all elements of all rows in one inner call.
+/// Pairs of `x op ANY/ALL (array)` that one inner call compares, and bytes of their values.
+const PAIRS: usize = 1 << 16;
+const PAIRS_BYTES: usize = 64 << 20;
+
+/// `x op ANY/ALL (array)`: elements of many rows in one inner call.
 fn quantified(c: &mut CallArgs<'_>, any: bool) -> ArrayRef {
     let f = match inner(c) {
         Ok(f) => f,
         Err(e) => return all_fail(c, e),
     };
     let elem = element_type(&c.arg_types[2].ty).clone();
-    let (mut rows, mut elems) = (Vec::new(), ColumnBuilder::new(&elem, c.len));
-    let mut ends = Vec::with_capacity(c.len);
+    let types = [c.arg_types[1].clone(), elem.clone().nullable()];
+    let mut answers = Answers { any, result: vec![Some(!any); c.len], decided: vec![false; c.len] };
+    let mut pairs: Vec<u32> = Vec::new();
+    let (mut elems, mut bytes) = (ColumnBuilder::new(&elem, 0), 0);
+    let mut failed = Vec::new();
+    let mut compare = |pairs: &mut Vec<u32>, elems: ColumnBuilder, answers: &mut Answers| {
+        let rows: UInt32Array = pairs.iter().map(|i| at(&c.args[1], c.len, *i as usize) as u32).collect();
+        let left = take(&c.args[1], &rows, None).expect("rows of the argument");
+        let (out, errors) = call_inner(f, &[left, elems.finish()], &types, &SqlType::Bool.nullable(), pairs.len(), c);
+        answers.take_in(pairs, out.as_boolean(), errors, &mut failed);
+        pairs.clear();
+    };
+    // An array that stands for all rows is read once.
+    let array = |i: usize| column::get(&c.args[2], &c.arg_types[2].ty, i);
+    let shared = (c.len > 0 && c.args[2].len() == 1).then(|| array(0));
     for i in 0..c.len {
-        if let Value::Array(a) = column::get(&c.args[2], &c.arg_types[2].ty, at(&c.args[2], c.len, i)) {
-            for e in &a.elems {
-                rows.push(at(&c.args[1], c.len, i) as u32);
-                elems.push(e);
+        let own = if shared.is_none() { array(i) } else { Value::Null };
+        let Value::Array(a) = shared.as_ref().unwrap_or(&own) else {
+            answers.result[i] = None;
+            continue;
+        };
+        for e in &a.elems {
+            if answers.decided[i] {
+                break;
+            }
+            bytes += column::value_bytes(&c.args[1], at(&c.args[1], c.len, i)) + e.text_bytes();
+            pairs.push(i as u32);
+            elems.push(e);
+            if pairs.len() >= PAIRS || bytes >= PAIRS_BYTES {
+                bytes = 0;
+                compare(&mut pairs, std::mem::replace(&mut elems, ColumnBuilder::new(&elem, 0)), &mut answers);
             }
         }
-        ends.push(rows.len());
     }
-    let len = rows.len();
-    let left = take(&c.args[1], &UInt32Array::from(rows), None).expect("rows of the argument");
-    let types = [c.arg_types[1].clone(), elem.nullable()];
-    let (out, errors) = if len == 0 {
-        (arrow_array::new_null_array(&column::physical(&SqlType::Bool), 0), Vec::new())
-    } else {
-        call_inner(f, &[left, elems.finish()], &types, &SqlType::Bool.nullable(), len, c)
-    };
-    let bools = out.as_boolean();
-    let mut errors = errors.into_iter().peekable();
-    let mut start = 0;
-    let mut result = Vec::with_capacity(c.len);
-    for (i, end) in ends.into_iter().enumerate() {
-        let (mut null, mut decided) = (column::get(&c.args[2], &c.arg_types[2].ty, at(&c.args[2], c.len, i)).is_null(), None);
-        for k in start..end {
-            let mut failed = None;
-            while let Some((_, e)) = errors.next_if(|(r, _)| *r as usize <= k) {
-                failed = Some(e);
-            }
-            if decided.is_some() {
+    if !pairs.is_empty() {
+        compare(&mut pairs, elems, &mut answers);
+    }
+    c.errors.extend(failed);
+    Arc::new(BooleanArray::from(answers.result))
+}
+
+/// The answers of a quantified comparison, by row.
+struct Answers {
+    any: bool,
+    result: Vec<Option<bool>>,
+    /// No later element changes the answer.
+    decided: Vec<bool>,
+}
+
+impl Answers {
+    /// Takes in the comparisons of the rows `pairs`, in the order of their elements.
+    fn take_in(&mut self, pairs: &[u32], bools: &BooleanArray, errors: Vec<(u32, SqlError)>, failed: &mut Vec<(u32, SqlError)>) {
+        let mut errors = errors.into_iter().peekable();
+        for (k, row) in pairs.iter().enumerate() {
+            let error = errors.next_if(|(r, _)| *r as usize == k);
+            let i = *row as usize;
+            if self.decided[i] {
                 continue;
             }
-            if let Some(e) = failed {
-                c.errors.push((i as u32, e));
-                decided = Some(None);
+            if let Some((_, e)) = error {
+                failed.push((*row, e));
+                (self.result[i], self.decided[i]) = (None, true);
             } else if bools.is_null(k) {
-                null = true;
-            } else if bools.value(k) == any {
-                decided = Some(Some(any));
+                self.result[i] = None;
+            } else if bools.value(k) == self.any {
+                (self.result[i], self.decided[i]) = (Some(self.any), true);
             }
         }
-        start = end;
-        result.push(decided.unwrap_or(if null { None } else { Some(!any) }));
     }
-    Arc::new(BooleanArray::from(result))
 }
 
 /// IS [NOT] DISTINCT FROM.
@@ -127,9 +154,12 @@ fn nullif(c: &mut CallArgs<'_>) -> ArrayRef {
     };
     let (out, errors) = call_inner(f, &c.args[1..], &c.arg_types[1..], &SqlType::Bool.nullable(), c.len, c);
     let eq = out.as_boolean();
-    let rows: UInt32Array = (0..c.len).map(|i| if eq.is_valid(i) && eq.value(i) { None } else { Some(at(&c.args[1], c.len, i) as u32) }).collect();
+    let rows: UInt32Array = (0..c.len as u32).map(|i| (!(eq.is_valid(i as usize) && eq.value(i as usize))).then_some(i)).collect();
+    let left = full_length(c, 1);
     c.errors.extend(errors);
-    take(&c.args[1], &rows, None).expect("rows of the argument")
+    c.errors.sort_by_key(|e| e.0);
+    c.errors.dedup_by_key(|e| e.0);
+    take(&left, &rows, None).expect("rows of the argument")
 }
 
 fn extreme(args: &[Value], call: &Call<'_>, greatest: bool) -> Result<Value, SqlError> {

@@ -299,6 +299,21 @@ pub fn strict_nulls(c: &CallArgs<'_>) -> Option<NullBuffer> {
     nulls.filter(|n| n.null_count() > 0)
 }
 
+/// Says that there is no room from row `from` on.
+pub fn fill(c: &mut CallArgs<'_>, from: usize) {
+    c.errors.extend((from as u32..c.len as u32).map(|i| (i, column::too_large())));
+}
+
+/// Argument `n` as a column with all its rows.
+pub fn full_length(c: &mut CallArgs<'_>, n: usize) -> ArrayRef {
+    if c.args[n].len() == c.len {
+        return c.args[n].clone();
+    }
+    let (col, fit) = column::spread(&c.args[n], c.len);
+    fill(c, fit);
+    col
+}
+
 /// Calls `f` on the rows without NULL arguments.
 fn rows<R: Ret>(c: &mut CallArgs<'_>, mut f: impl FnMut(usize) -> Result<R, SqlError>) -> ArrayRef {
     let nulls = strict_nulls(c);
@@ -308,9 +323,13 @@ fn rows<R: Ret>(c: &mut CallArgs<'_>, mut f: impl FnMut(usize) -> Result<R, SqlE
             R::push_null(&mut b);
             continue;
         }
-        let made = f(i).and_then(|r| if r.push(&mut b) { Ok(()) } else { Err(column::too_large()) });
-        match made {
-            Ok(()) => {}
+        match f(i).map(|r| r.push(&mut b)) {
+            Ok(true) => {}
+            Ok(false) => {
+                (i..c.len).for_each(|_| R::push_null(&mut b));
+                fill(c, i);
+                break;
+            }
             Err(e) => {
                 c.errors.push((i as u32, e));
                 R::push_null(&mut b);
@@ -382,9 +401,13 @@ pub fn on_values(c: &mut CallArgs<'_>, strict: bool, f: ValueFn) -> ArrayRef {
             b.push_null();
             continue;
         }
-        let made = f(&row, &call).and_then(|v| if b.try_push(&v) { Ok(()) } else { Err(column::too_large()) });
-        match made {
-            Ok(()) => {}
+        match f(&row, &call) {
+            Ok(v) if b.try_push(&v) => {}
+            Ok(_) => {
+                (i..len).for_each(|_| b.push_null());
+                fill(c, i);
+                break;
+            }
             Err(e) => {
                 c.errors.push((i as u32, e));
                 b.push_null();

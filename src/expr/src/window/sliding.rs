@@ -10,14 +10,14 @@
 use super::frame::{Covered, Frames};
 use crate::agg::{self, Accum, AggKind, Aggregate, ArgReader};
 use crate::ctx::EvalCtx;
-use crate::eval::eval;
+use crate::eval::eval_whole;
 use repr::{column, Batch, ColType, SqlError, SqlType, Value};
 use std::cmp::Ordering;
 
 /// The value of `agg` over the frame of each row.
 pub fn aggregate(agg: &Aggregate, batch: &Batch, types: &[ColType], frames: &Frames, ctx: &EvalCtx) -> Result<Vec<Value>, SqlError> {
     let column_of = |x| {
-        let v = eval(x, batch, types, ctx);
+        let v = eval_whole(x, batch, types, ctx);
         match v.errors.into_iter().next() {
             Some((_, e)) => Err(e),
             None => Ok(v.column),
@@ -38,7 +38,7 @@ pub fn aggregate(agg: &Aggregate, batch: &Batch, types: &[ColType], frames: &Fra
         .args
         .iter()
         .map(|a| {
-            let v = eval(a, &dense, types, ctx);
+            let v = eval_whole(a, &dense, types, ctx);
             match v.errors.into_iter().next() {
                 Some((_, e)) => Err(e),
                 None => Ok(v.column),
