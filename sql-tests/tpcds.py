@@ -136,6 +136,33 @@ YEAR_TOTAL = """SELECT c_customer_id AS customer_id, c_first_name AS first_name,
                 FROM customer, {2}, date_dim WHERE c_customer_sk = {0}_{3} AND {0}_sold_date_sk = d_date_sk GROUP BY c_customer_id, c_first_name, d_year"""
 YEARS = YEAR_TOTAL.format("ss", "s", "store_sales", "customer_sk") + " UNION ALL " + YEAR_TOTAL.format("ws", "w", "web_sales", "bill_customer_sk")
 
+CROSS_TOTAL = """SELECT c_customer_id AS customer_id, c_first_name AS first_name, c_last_name AS last_name, d_year AS dyear, '{1}' AS sale_type,
+                        sum((({0}_ext_list_price - {0}_ext_wholesale_cost - {0}_ext_discount_amt) + {0}_ext_sales_price) / 2) AS year_total
+                 FROM customer, {2}, date_dim WHERE c_customer_sk = {0}_{3} AND {0}_sold_date_sk = d_date_sk GROUP BY c_customer_id, c_first_name, c_last_name, d_year"""
+CHANNEL = """SELECT {5} AS id, sum(sales) AS sales, sum(profit) AS profit, sum(amt) AS returns, sum(loss) AS profit_loss
+             FROM (SELECT {6} AS place, {0}_sold_date_sk AS at, {0}_ext_sales_price AS sales, {0}_net_profit AS profit, 0::numeric AS amt, 0::numeric AS loss FROM {2}
+                   UNION ALL {7}) x, date_dim, {4} WHERE at = d_date_sk AND d_date BETWEEN '2000-02-01' AND '2000-08-01' AND place = {8} GROUP BY {5}"""
+BY_ITEM = """SELECT i_item_id, sum({0}_ext_sales_price) AS total FROM {1}, date_dim, customer_address, item WHERE i_item_id IN (SELECT i_item_id FROM item WHERE {2})
+             AND {0}_item_sk = i_item_sk AND {0}_sold_date_sk = d_date_sk AND d_year = 2000 AND d_moy <= 6 AND {0}_{3} = ca_address_sk AND ca_gmt_offset = -5 GROUP BY i_item_id"""
+BOUGHT = """SELECT i_brand_id, i_class_id, i_category_id FROM {1}, item, date_dim WHERE {0}_item_sk = i_item_sk AND {0}_sold_date_sk = d_date_sk AND d_year BETWEEN 1999 AND 2001"""
+RATIOS = """SELECT '{0}' AS channel, item, return_ratio, return_rank, currency_rank
+            FROM (SELECT item, return_ratio, currency_ratio, rank() OVER (ORDER BY return_ratio) AS return_rank, rank() OVER (ORDER BY currency_ratio) AS currency_rank
+                  FROM (SELECT {1}_item_sk AS item, sum(coalesce({2}_return_quantity, 0))::numeric / sum(coalesce({1}_quantity, 0)) AS return_ratio,
+                               sum(coalesce({2}_{3}, 0)) / sum(coalesce({1}_net_paid, 0)) AS currency_ratio
+                        FROM {4} LEFT JOIN {5} ON {1}_{6} = {2}_{6} AND {1}_item_sk = {2}_item_sk, date_dim
+                        WHERE {2}_{3} > 10 AND {1}_net_profit > 1 AND {1}_net_paid > 0 AND {1}_quantity > 0 AND {1}_sold_date_sk = d_date_sk AND d_year = 2000 GROUP BY {1}_item_sk) r) w
+            WHERE return_rank <= 10 OR currency_rank <= 10"""
+SHIPPED = """SELECT w_warehouse_name, w_warehouse_sq_ft, w_city, w_state, 'DHL,BARIAN' AS carriers, d_year AS year,
+                    sum(CASE WHEN d_moy = 1 THEN {0}_{1} * {0}_quantity ELSE 0 END) AS jan, sum(CASE WHEN d_moy = 6 THEN {0}_{1} * {0}_quantity ELSE 0 END) AS jun,
+                    sum(CASE WHEN d_moy = 12 THEN {0}_net_paid * {0}_quantity ELSE 0 END) AS dec_net
+             FROM {2}, warehouse, date_dim, time_dim, ship_mode WHERE {0}_warehouse_sk = w_warehouse_sk AND {0}_sold_date_sk = d_date_sk AND {0}_sold_time_sk = t_time_sk
+               AND {0}_ship_mode_sk = sm_ship_mode_sk AND d_year = 2000 AND t_time BETWEEN 20000 AND 70000 AND sm_carrier IN ('DHL', 'BARIAN')
+             GROUP BY w_warehouse_name, w_warehouse_sq_ft, w_city, w_state, d_year"""
+RETURNED = """{5} AS (SELECT {6} AS id, sum({0}_ext_sales_price) AS sales, sum(coalesce({1}_{4}, 0)) AS returns, sum({0}_net_profit - coalesce({1}_net_loss, 0)) AS profit
+              FROM {2} LEFT OUTER JOIN {3} ON {0}_item_sk = {1}_item_sk AND {0}_{7} = {1}_{7}, date_dim, {8}, item, promotion
+              WHERE {0}_sold_date_sk = d_date_sk AND d_date BETWEEN '2000-01-01' AND '2000-09-30' AND {9} AND {0}_item_sk = i_item_sk AND i_current_price > 20
+                AND {0}_promo_sk = p_promo_sk AND p_channel_tv = 'N' GROUP BY {6})"""
+
 QUERIES = {
     1: """WITH ctr AS (SELECT sr_customer_sk AS cust, sr_store_sk AS store, sum(sr_return_amt) AS total FROM store_returns, date_dim
                        WHERE sr_returned_date_sk = d_date_sk AND d_year = 2000 GROUP BY sr_customer_sk, sr_store_sk)
@@ -149,6 +176,22 @@ QUERIES = {
                (SELECT DISTINCT w.* FROM wswscs w, date_dim d WHERE d.d_week_seq = w.d_week_seq AND d_year = 2000) z WHERE y.d_week_seq = z.d_week_seq - 53 ORDER BY 1""",
     3: """SELECT d_year, i_brand_id, i_brand, sum(ss_ext_sales_price) FROM date_dim, store_sales, item
           WHERE d_date_sk = ss_sold_date_sk AND ss_item_sk = i_item_sk AND i_manufact_id = 3 AND d_moy = 11 GROUP BY d_year, i_brand, i_brand_id ORDER BY 1, 4 DESC, 2 LIMIT 100""",
+    4: f"""WITH year_total AS ({CROSS_TOTAL.format('ss', 's', 'store_sales', 'customer_sk')} UNION ALL {CROSS_TOTAL.format('cs', 'c', 'catalog_sales', 'bill_customer_sk')}
+                               UNION ALL {CROSS_TOTAL.format('ws', 'w', 'web_sales', 'bill_customer_sk')})
+           SELECT s2.customer_id, s2.first_name, s2.last_name FROM year_total s1, year_total s2, year_total c1, year_total c2, year_total w1, year_total w2
+           WHERE s2.customer_id = s1.customer_id AND s1.customer_id = c2.customer_id AND s1.customer_id = c1.customer_id AND s1.customer_id = w1.customer_id
+             AND s1.customer_id = w2.customer_id AND s1.sale_type = 's' AND c1.sale_type = 'c' AND w1.sale_type = 'w' AND s2.sale_type = 's' AND c2.sale_type = 'c'
+             AND w2.sale_type = 'w' AND s1.dyear = 1999 AND s2.dyear = 2000 AND c1.dyear = 1999 AND c2.dyear = 2000 AND w1.dyear = 1999 AND w2.dyear = 2000
+             AND s1.year_total > 0 AND c1.year_total > 0 AND w1.year_total > 0
+             AND CASE WHEN c1.year_total > 0 THEN c2.year_total / c1.year_total END > CASE WHEN s1.year_total > 0 THEN s2.year_total / s1.year_total END
+             AND CASE WHEN c1.year_total > 0 THEN c2.year_total / c1.year_total END > CASE WHEN w1.year_total > 0 THEN w2.year_total / w1.year_total END ORDER BY 1, 2, 3 LIMIT 100""",
+    5: f"""WITH ssr AS ({CHANNEL.format('ss', 'sr', 'store_sales', 'store_returns', 'store', 's_store_id', 'ss_store_sk', 'SELECT sr_store_sk, sr_returned_date_sk, 0, 0, sr_return_amt, sr_net_loss FROM store_returns', 's_store_sk')}),
+           csr AS ({CHANNEL.format('cs', 'cr', 'catalog_sales', 'catalog_returns', 'catalog_page', 'cp_catalog_page_id', 'cs_catalog_page_sk', 'SELECT cr_catalog_page_sk, cr_returned_date_sk, 0, 0, cr_return_amount, cr_net_loss FROM catalog_returns', 'cp_catalog_page_sk')}),
+           wsr AS ({CHANNEL.format('ws', 'wr', 'web_sales', 'web_returns', 'web_site', 'web_site_id', 'ws_web_site_sk', 'SELECT ws_web_site_sk, wr_returned_date_sk, 0, 0, wr_return_amt, wr_net_loss FROM web_returns LEFT OUTER JOIN web_sales ON wr_item_sk = ws_item_sk AND wr_order_number = ws_order_number', 'web_site_sk')})
+           SELECT channel, id, sum(sales), sum(returns), sum(profit)
+           FROM (SELECT 'store channel' AS channel, 'store' || id AS id, sales, returns, profit - profit_loss AS profit FROM ssr
+                 UNION ALL SELECT 'catalog channel', 'catalog_page' || id, sales, returns, profit - profit_loss FROM csr
+                 UNION ALL SELECT 'web channel', 'web_site' || id, sales, returns, profit - profit_loss FROM wsr) x GROUP BY ROLLUP (channel, id) ORDER BY channel, id LIMIT 100""",
     6: """SELECT a.ca_state, count(*) FROM customer_address a, customer c, store_sales s, date_dim d, item i
           WHERE a.ca_address_sk = c.c_current_addr_sk AND c.c_customer_sk = s.ss_customer_sk AND s.ss_sold_date_sk = d.d_date_sk AND s.ss_item_sk = i.i_item_sk
             AND d.d_month_seq IN (SELECT DISTINCT d_month_seq FROM date_dim WHERE d_year = 2000 AND d_moy < 7)
@@ -184,6 +227,22 @@ QUERIES = {
              AND ((ss_hdemo_sk = hd_demo_sk AND cd_demo_sk = ss_cdemo_sk AND cd_marital_status = 'M' AND hd_dep_count > 1) OR
                   (ss_hdemo_sk = hd_demo_sk AND cd_demo_sk = ss_cdemo_sk AND cd_marital_status = 'S' AND ss_sales_price BETWEEN 50 AND 150))
              AND ((ss_addr_sk = ca_address_sk AND ca_state IN ('TX', 'OH') AND ss_net_profit > 10) OR (ss_addr_sk = ca_address_sk AND ca_state IN ('GA', 'CA') AND ss_net_profit > 50))""",
+    14: f"""WITH cross_items AS (SELECT i_item_sk AS ss_item_sk FROM item, ({BOUGHT.format('ss', 'store_sales')} INTERSECT {BOUGHT.format('cs', 'catalog_sales')}
+                                 INTERSECT {BOUGHT.format('ws', 'web_sales')}) x (brand_id, class_id, category_id) WHERE i_brand_id = brand_id AND i_class_id = class_id AND i_category_id = category_id),
+            avg_sales AS (SELECT avg(quantity * list_price) AS average_sales FROM (SELECT ss_quantity AS quantity, ss_list_price AS list_price FROM store_sales, date_dim WHERE ss_sold_date_sk = d_date_sk
+                            UNION ALL SELECT cs_quantity, cs_list_price FROM catalog_sales, date_dim WHERE cs_sold_date_sk = d_date_sk
+                            UNION ALL SELECT ws_quantity, ws_list_price FROM web_sales, date_dim WHERE ws_sold_date_sk = d_date_sk) x)
+            SELECT channel, i_brand_id, i_class_id, i_category_id, sum(sales), sum(number_sales) FROM (
+              SELECT 'store' AS channel, i_brand_id, i_class_id, i_category_id, sum(ss_quantity * ss_list_price) AS sales, count(*) AS number_sales FROM store_sales, item, date_dim
+              WHERE ss_item_sk IN (SELECT ss_item_sk FROM cross_items) AND ss_item_sk = i_item_sk AND ss_sold_date_sk = d_date_sk AND d_year = 2001
+              GROUP BY i_brand_id, i_class_id, i_category_id HAVING sum(ss_quantity * ss_list_price) > (SELECT average_sales FROM avg_sales)
+              UNION ALL SELECT 'catalog', i_brand_id, i_class_id, i_category_id, sum(cs_quantity * cs_list_price), count(*) FROM catalog_sales, item, date_dim
+              WHERE cs_item_sk IN (SELECT ss_item_sk FROM cross_items) AND cs_item_sk = i_item_sk AND cs_sold_date_sk = d_date_sk AND d_year = 2001
+              GROUP BY i_brand_id, i_class_id, i_category_id HAVING sum(cs_quantity * cs_list_price) > (SELECT average_sales FROM avg_sales)
+              UNION ALL SELECT 'web', i_brand_id, i_class_id, i_category_id, sum(ws_quantity * ws_list_price), count(*) FROM web_sales, item, date_dim
+              WHERE ws_item_sk IN (SELECT ss_item_sk FROM cross_items) AND ws_item_sk = i_item_sk AND ws_sold_date_sk = d_date_sk AND d_year = 2001
+              GROUP BY i_brand_id, i_class_id, i_category_id HAVING sum(ws_quantity * ws_list_price) > (SELECT average_sales FROM avg_sales)) y
+            GROUP BY ROLLUP (channel, i_brand_id, i_class_id, i_category_id) ORDER BY channel, i_brand_id, i_class_id, i_category_id LIMIT 100""",
     15: """SELECT ca_zip, sum(cs_sales_price) FROM catalog_sales, customer, customer_address, date_dim WHERE cs_bill_customer_sk = c_customer_sk AND c_current_addr_sk = ca_address_sk
              AND (substr(ca_zip, 1, 5) IN ('85669', '35709') OR ca_state IN ('CA', 'GA') OR cs_sales_price > 150) AND cs_sold_date_sk = d_date_sk AND d_qoy = 2 GROUP BY ca_zip ORDER BY 1""",
     16: """SELECT count(DISTINCT cs_order_number), sum(cs_ext_ship_cost), sum(cs_net_profit) FROM catalog_sales cs1, date_dim, customer_address, call_center
@@ -200,21 +259,52 @@ QUERIES = {
     19: """SELECT i_brand_id, i_brand, i_manufact_id, sum(ss_ext_sales_price) FROM date_dim, store_sales, item, customer, customer_address, store
            WHERE d_date_sk = ss_sold_date_sk AND ss_item_sk = i_item_sk AND i_manager_id < 4 AND d_moy = 11 AND ss_customer_sk = c_customer_sk AND c_current_addr_sk = ca_address_sk
              AND substr(ca_zip, 1, 5) <> substr(s_zip, 1, 5) AND ss_store_sk = s_store_sk GROUP BY 1, 2, 3 ORDER BY 4 DESC, 2, 1, 3 LIMIT 100""",
+    20: """SELECT i_item_id, i_item_desc, i_category, i_class, i_current_price, sum(cs_ext_sales_price) AS itemrevenue,
+                  round(sum(cs_ext_sales_price) * 100 / sum(sum(cs_ext_sales_price)) OVER (PARTITION BY i_class), 4) AS revenueratio FROM catalog_sales, item, date_dim
+           WHERE cs_item_sk = i_item_sk AND i_category IN ('Books', 'Music', 'Home') AND cs_sold_date_sk = d_date_sk AND d_date BETWEEN '2000-01-01' AND '2000-06-30'
+           GROUP BY i_item_id, i_item_desc, i_category, i_class, i_current_price ORDER BY i_category, i_class, i_item_id, i_item_desc, revenueratio LIMIT 100""",
     21: """SELECT * FROM (SELECT w_warehouse_name, i_item_id, sum(CASE WHEN d_date < date '2000-03-11' THEN inv_quantity_on_hand ELSE 0 END) AS before,
                             sum(CASE WHEN d_date >= date '2000-03-11' THEN inv_quantity_on_hand ELSE 0 END) AS after
                           FROM inventory, warehouse, item, date_dim WHERE i_item_sk = inv_item_sk AND inv_warehouse_sk = w_warehouse_sk AND inv_date_sk = d_date_sk GROUP BY 1, 2) x
            WHERE CASE WHEN before > 0 THEN after::numeric / before END BETWEEN 0.5 AND 2.0 ORDER BY 1, 2 LIMIT 100""",
     22: """SELECT i_product_name, i_brand, i_class, i_category, avg(inv_quantity_on_hand) AS qoh FROM inventory, date_dim, item
            WHERE inv_date_sk = d_date_sk AND inv_item_sk = i_item_sk AND d_month_seq BETWEEN 1200 AND 1211 GROUP BY ROLLUP (i_product_name, i_brand, i_class, i_category)""",
+    23: """WITH frequent_ss_items AS (SELECT substr(i_item_desc, 1, 30) AS itemdesc, i_item_sk AS item_sk, d_year AS solddate, count(*) AS cnt FROM store_sales, date_dim, item
+                                      WHERE ss_sold_date_sk = d_date_sk AND ss_item_sk = i_item_sk AND d_year IN (1999, 2000, 2001) GROUP BY 1, 2, 3 HAVING count(*) > 4),
+           max_store_sales AS (SELECT max(csales) AS tpcds_cmax FROM (SELECT c_customer_sk, sum(ss_quantity * ss_sales_price) AS csales FROM store_sales, customer, date_dim
+                                 WHERE ss_customer_sk = c_customer_sk AND ss_sold_date_sk = d_date_sk GROUP BY c_customer_sk) x),
+           best_ss_customer AS (SELECT c_customer_sk, sum(ss_quantity * ss_sales_price) AS ssales FROM store_sales, customer WHERE ss_customer_sk = c_customer_sk GROUP BY c_customer_sk
+                                HAVING sum(ss_quantity * ss_sales_price) > 0.3 * (SELECT * FROM max_store_sales))
+           SELECT c_last_name, c_customer_id, sum(sales) FROM (
+             SELECT c_last_name, c_customer_id, cs_quantity * cs_list_price AS sales FROM catalog_sales, customer, date_dim WHERE d_year = 2000 AND cs_sold_date_sk = d_date_sk
+               AND cs_item_sk IN (SELECT item_sk FROM frequent_ss_items) AND cs_bill_customer_sk IN (SELECT c_customer_sk FROM best_ss_customer) AND cs_bill_customer_sk = c_customer_sk
+             UNION ALL SELECT c_last_name, c_customer_id, ws_quantity * ws_list_price FROM web_sales, customer, date_dim WHERE d_year = 2000 AND ws_sold_date_sk = d_date_sk
+               AND ws_item_sk IN (SELECT item_sk FROM frequent_ss_items) AND ws_bill_customer_sk IN (SELECT c_customer_sk FROM best_ss_customer) AND ws_bill_customer_sk = c_customer_sk) y
+           GROUP BY c_last_name, c_customer_id ORDER BY 1, 2, 3 LIMIT 100""",
+    24: """WITH ssales AS (SELECT c_last_name, c_first_name, c_customer_id, s_store_name, ca_state, s_state, i_color, i_current_price, i_manager_id, i_units, i_size, sum(ss_net_paid) AS netpaid
+                           FROM store_sales, store_returns, store, item, customer, customer_address WHERE ss_ticket_number = sr_ticket_number AND ss_item_sk = sr_item_sk
+                             AND ss_customer_sk = c_customer_sk AND ss_item_sk = i_item_sk AND ss_store_sk = s_store_sk AND c_current_addr_sk = ca_address_sk
+                             AND c_birth_country <> upper(ca_country) AND s_market_id <= 5
+                           GROUP BY c_last_name, c_first_name, c_customer_id, s_store_name, ca_state, s_state, i_color, i_current_price, i_manager_id, i_units, i_size)
+           SELECT c_last_name, c_first_name, c_customer_id, s_store_name, sum(netpaid) AS paid FROM ssales WHERE i_color IN ('red', 'powder') GROUP BY c_last_name, c_first_name, c_customer_id, s_store_name
+           HAVING sum(netpaid) > (SELECT 0.05 * avg(netpaid) FROM ssales) ORDER BY 1, 2, 3, 4""",
     25: """SELECT i_item_id, s_store_id, sum(ss_net_profit), sum(sr_net_loss), sum(cs_net_profit) FROM store_sales, store_returns, catalog_sales, date_dim d1, store, item
            WHERE d1.d_date_sk = ss_sold_date_sk AND d1.d_year < 2001 AND i_item_sk = ss_item_sk AND s_store_sk = ss_store_sk AND ss_customer_sk = sr_customer_sk AND ss_item_sk = sr_item_sk
              AND ss_ticket_number = sr_ticket_number AND sr_customer_sk = cs_bill_customer_sk AND sr_item_sk <= cs_item_sk GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 100""",
+    26: """SELECT i_item_id, avg(cs_quantity), avg(cs_list_price), avg(cs_coupon_amt), avg(cs_sales_price) FROM catalog_sales, customer_demographics, date_dim, item, promotion
+           WHERE cs_sold_date_sk = d_date_sk AND cs_item_sk = i_item_sk AND cs_bill_cdemo_sk = cd_demo_sk AND cs_promo_sk = p_promo_sk AND cd_gender = 'M'
+             AND (p_channel_email = 'N' OR p_channel_event = 'N') AND d_year = 2000 GROUP BY i_item_id ORDER BY i_item_id LIMIT 100""",
     27: """SELECT i_item_id, s_state, grouping(s_state) AS g_state, avg(ss_quantity), avg(ss_list_price), avg(ss_coupon_amt) FROM store_sales, customer_demographics, date_dim, store, item
            WHERE ss_sold_date_sk = d_date_sk AND ss_item_sk = i_item_sk AND ss_store_sk = s_store_sk AND ss_cdemo_sk = cd_demo_sk AND cd_gender = 'M' AND d_year = 2000
            GROUP BY ROLLUP (i_item_id, s_state)""",
     28: """SELECT * FROM (SELECT avg(ss_list_price), count(ss_list_price), count(DISTINCT ss_list_price) FROM store_sales WHERE ss_quantity BETWEEN 0 AND 5
                             AND (ss_list_price BETWEEN 8 AND 18 OR ss_coupon_amt BETWEEN 45 AND 145)) b1,
                           (SELECT avg(ss_list_price), count(ss_list_price), count(DISTINCT ss_list_price) FROM store_sales WHERE ss_quantity BETWEEN 6 AND 10) AS b2(a, b, c)""",
+    29: """SELECT i_item_id, i_item_desc, s_store_id, s_store_name, sum(ss_quantity), sum(sr_return_quantity), sum(cs_quantity)
+           FROM store_sales, store_returns, catalog_sales, date_dim d1, date_dim d2, date_dim d3, store, item
+           WHERE d1.d_date_sk = ss_sold_date_sk AND i_item_sk = ss_item_sk AND s_store_sk = ss_store_sk AND ss_customer_sk = sr_customer_sk AND ss_item_sk = sr_item_sk
+             AND ss_ticket_number = sr_ticket_number AND sr_returned_date_sk = d2.d_date_sk AND sr_customer_sk = cs_bill_customer_sk AND cs_sold_date_sk = d3.d_date_sk
+             AND d1.d_year IN (1999, 2000) AND d2.d_year >= 1999 AND d3.d_year IN (1999, 2000, 2001) GROUP BY i_item_id, i_item_desc, s_store_id, s_store_name ORDER BY 1, 2, 3, 4 LIMIT 100""",
     30: """WITH ctr AS (SELECT wr_returning_customer_sk AS cust, ca_state AS state, sum(wr_return_amt) AS total FROM web_returns, date_dim, customer_address
                         WHERE wr_returned_date_sk = d_date_sk AND wr_returning_addr_sk = ca_address_sk GROUP BY 1, 2)
            SELECT c_customer_id, c_salutation, total FROM ctr c1, customer_address, customer WHERE c1.total > (SELECT avg(total) * 1.2 FROM ctr c2 WHERE c1.state = c2.state)
@@ -262,6 +352,8 @@ QUERIES = {
     41: """SELECT DISTINCT i_product_name FROM item i1 WHERE i_manufact_id BETWEEN 1 AND 4
              AND (SELECT count(*) FROM item WHERE (i_manufact = i1.i_manufact AND ((i_category = 'Women' AND i_color IN ('powder', 'khaki')) OR (i_category = 'Home' AND i_color = 'brown')))
                     OR (i_manufact = i1.i_manufact AND i_category = 'Music' AND i_units IN ('Oz', 'Ton'))) > 0 ORDER BY 1 LIMIT 100""",
+    42: """SELECT d_year, i_category_id, i_category, sum(ss_ext_sales_price) FROM date_dim, store_sales, item WHERE d_date_sk = ss_sold_date_sk AND ss_item_sk = i_item_sk
+             AND i_manager_id <= 3 AND d_moy >= 10 AND d_year = 2000 GROUP BY d_year, i_category_id, i_category ORDER BY 4 DESC, 1, 2, 3 LIMIT 100""",
     43: """SELECT s_store_name, s_store_id, sum(CASE WHEN d_day_name = 'Sunday' THEN ss_sales_price END) AS sun, sum(CASE WHEN d_day_name = 'Friday' THEN ss_sales_price END) AS fri
            FROM date_dim, store_sales, store WHERE d_date_sk = ss_sold_date_sk AND s_store_sk = ss_store_sk AND s_gmt_offset = -5 AND d_year = 2000 GROUP BY 1, 2 ORDER BY 1, 2""",
     44: """SELECT a.rnk, i1.i_product_name AS best, i2.i_product_name AS worst
@@ -269,6 +361,9 @@ QUERIES = {
                    GROUP BY ss_item_sk HAVING avg(ss_net_profit) > 0.9 * (SELECT avg(ss_net_profit) FROM store_sales WHERE ss_store_sk = 4)) v1) v11 WHERE rnk < 11) a,
                 (SELECT * FROM (SELECT item_sk, rank() OVER (ORDER BY rank_col DESC) AS rnk FROM (SELECT ss_item_sk AS item_sk, avg(ss_net_profit) AS rank_col FROM store_sales s1 WHERE ss_store_sk = 4
                    GROUP BY ss_item_sk) v2) v21 WHERE rnk < 11) d, item i1, item i2 WHERE a.rnk = d.rnk AND i1.i_item_sk = a.item_sk AND i2.i_item_sk = d.item_sk ORDER BY 1, 2, 3""",
+    45: """SELECT ca_zip, ca_city, sum(ws_sales_price) FROM web_sales, customer, customer_address, date_dim, item WHERE ws_bill_customer_sk = c_customer_sk
+             AND c_current_addr_sk = ca_address_sk AND ws_item_sk = i_item_sk AND (substr(ca_zip, 1, 5) IN ('85392', '24128') OR i_item_id IN (SELECT i_item_id FROM item
+               WHERE i_item_sk IN (2, 3, 5, 7, 11, 13, 17, 19, 23, 29))) AND ws_sold_date_sk = d_date_sk AND d_qoy = 2 AND d_year = 2001 GROUP BY ca_zip, ca_city ORDER BY 1, 2 LIMIT 100""",
     46: """SELECT c_last_name, c_first_name, ca_city, bought_city, ss_ticket_number, amt, profit
            FROM (SELECT ss_ticket_number, ss_customer_sk, ca_city AS bought_city, sum(ss_coupon_amt) AS amt, sum(ss_net_profit) AS profit FROM store_sales, date_dim, store, household_demographics, customer_address
                  WHERE ss_sold_date_sk = d_date_sk AND ss_store_sk = s_store_sk AND ss_hdemo_sk = hd_demo_sk AND ss_addr_sk = ca_address_sk AND (hd_dep_count = 4 OR hd_vehicle_count = 3)
@@ -283,6 +378,9 @@ QUERIES = {
     48: """SELECT sum(ss_quantity) FROM store_sales, store, customer_demographics, customer_address, date_dim WHERE s_store_sk = ss_store_sk AND ss_sold_date_sk = d_date_sk AND d_year = 2000
              AND ((cd_demo_sk = ss_cdemo_sk AND cd_marital_status = 'M' AND ss_sales_price > 50) OR (cd_demo_sk = ss_cdemo_sk AND cd_marital_status = 'D' AND ss_sales_price < 150))
              AND ((ss_addr_sk = ca_address_sk AND ca_country = 'United States' AND ca_state IN ('CO', 'OH', 'TX')) OR (ss_addr_sk = ca_address_sk AND ca_state IN ('GA', 'TN') AND ss_net_profit > 20))""",
+    49: f"""{RATIOS.format('web', 'ws', 'wr', 'return_amt', 'web_sales', 'web_returns', 'order_number')}
+            UNION {RATIOS.format('catalog', 'cs', 'cr', 'return_amount', 'catalog_sales', 'catalog_returns', 'order_number')}
+            UNION {RATIOS.format('store', 'ss', 'sr', 'return_amt', 'store_sales', 'store_returns', 'ticket_number')} ORDER BY 1, 4, 5, 2""",
     50: """SELECT s_store_name, sum(CASE WHEN sr_returned_date_sk - ss_sold_date_sk <= 30 THEN 1 ELSE 0 END) AS d30, sum(CASE WHEN sr_returned_date_sk - ss_sold_date_sk > 30 THEN 1 ELSE 0 END) AS more
            FROM store_sales, store_returns, store, date_dim d2 WHERE d2.d_year < 2002 AND ss_ticket_number = sr_ticket_number AND ss_item_sk = sr_item_sk AND sr_returned_date_sk = d2.d_date_sk
              AND ss_customer_sk = sr_customer_sk AND ss_store_sk = s_store_sk GROUP BY s_store_name""",
@@ -294,10 +392,34 @@ QUERIES = {
                             max(store_sales) OVER (PARTITION BY item_sk ORDER BY d_date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS store_cumulative
                           FROM (SELECT coalesce(web.item_sk, store.item_sk) AS item_sk, coalesce(web.d_date, store.d_date) AS d_date, web.cume_sales AS web_sales, store.cume_sales AS store_sales
                                 FROM web_v1 web FULL OUTER JOIN store_v1 store ON web.item_sk = store.item_sk AND web.d_date = store.d_date) x) y WHERE web_cumulative > store_cumulative""",
+    52: """SELECT d_year, i_brand_id, i_brand, sum(ss_ext_sales_price) FROM date_dim, store_sales, item WHERE d_date_sk = ss_sold_date_sk AND ss_item_sk = i_item_sk AND i_manager_id <= 2
+             AND d_moy = 11 GROUP BY d_year, i_brand, i_brand_id ORDER BY d_year, 4 DESC, i_brand_id, i_brand LIMIT 100""",
     53: """SELECT * FROM (SELECT i_manufact_id, sum(ss_sales_price) AS sum_sales, avg(sum(ss_sales_price)) OVER (PARTITION BY i_manufact_id) AS avg_quarterly FROM item, store_sales, date_dim, store
              WHERE ss_item_sk = i_item_sk AND ss_sold_date_sk = d_date_sk AND ss_store_sk = s_store_sk AND d_month_seq BETWEEN 1200 AND 1211 AND ((i_category IN ('Books', 'Music') AND i_class IN ('fiction', 'shirts'))
                OR (i_category IN ('Women', 'Home') AND i_class IN ('accessories', 'classical'))) GROUP BY i_manufact_id, d_qoy) tmp1
            WHERE CASE WHEN avg_quarterly > 0 THEN abs(sum_sales - avg_quarterly) / avg_quarterly END > 0.1""",
+    54: """WITH my_customers AS (SELECT DISTINCT c_customer_sk, c_current_addr_sk FROM (SELECT cs_sold_date_sk AS sold, cs_bill_customer_sk AS customer_sk, cs_item_sk AS item_sk FROM catalog_sales
+                                   UNION ALL SELECT ws_sold_date_sk, ws_bill_customer_sk, ws_item_sk FROM web_sales) x, item, date_dim, customer
+                                 WHERE sold = d_date_sk AND item_sk = i_item_sk AND i_category = 'Women' AND c_customer_sk = customer_sk AND d_moy <= 6 AND d_year = 2000),
+           my_revenue AS (SELECT c_customer_sk, sum(ss_ext_sales_price) AS revenue FROM my_customers, store_sales, customer_address, store, date_dim
+                          WHERE c_current_addr_sk = ca_address_sk AND ca_county = s_county AND ss_sold_date_sk = d_date_sk AND c_customer_sk = ss_customer_sk
+                            AND d_month_seq BETWEEN (SELECT min(d_month_seq) + 1 FROM date_dim WHERE d_year = 2000 AND d_moy = 3)
+                                                AND (SELECT min(d_month_seq) + 9 FROM date_dim WHERE d_year = 2000 AND d_moy = 3) GROUP BY c_customer_sk)
+           SELECT segment, count(*), segment * 50 FROM (SELECT (revenue / 50)::int AS segment FROM my_revenue) s GROUP BY segment ORDER BY 1, 2 LIMIT 100""",
+    55: """SELECT i_brand_id, i_brand, sum(ss_ext_sales_price) FROM date_dim, store_sales, item WHERE d_date_sk = ss_sold_date_sk AND ss_item_sk = i_item_sk AND i_manager_id IN (2, 4)
+             AND d_moy = 12 AND d_year IN (1999, 2001) GROUP BY i_brand, i_brand_id ORDER BY 3 DESC, 1, 2 LIMIT 100""",
+    56: f"""WITH ss AS ({BY_ITEM.format('ss', 'store_sales', "i_color IN ('red', 'khaki', 'navajo')", 'addr_sk')}),
+            cs AS ({BY_ITEM.format('cs', 'catalog_sales', "i_color IN ('red', 'khaki', 'navajo')", 'bill_addr_sk')}), ws AS ({BY_ITEM.format('ws', 'web_sales', "i_color IN ('red', 'khaki', 'navajo')", 'bill_addr_sk')})
+            SELECT i_item_id, sum(total) FROM (SELECT * FROM ss UNION ALL SELECT * FROM cs UNION ALL SELECT * FROM ws) x GROUP BY i_item_id ORDER BY 2, 1 LIMIT 100""",
+    57: """WITH v1 AS (SELECT i_category, i_brand, cc_name, d_year, d_moy, sum(cs_sales_price) AS sum_sales,
+                              avg(sum(cs_sales_price)) OVER (PARTITION BY i_category, i_brand, cc_name, d_year) AS avg_monthly_sales,
+                              rank() OVER (PARTITION BY i_category, i_brand, cc_name ORDER BY d_year, d_moy) AS rn FROM item, catalog_sales, date_dim, call_center
+                       WHERE cs_item_sk = i_item_sk AND cs_sold_date_sk = d_date_sk AND cc_call_center_sk = cs_call_center_sk AND d_year IN (1999, 2000)
+                       GROUP BY i_category, i_brand, cc_name, d_year, d_moy)
+           SELECT v1.i_category, v1.i_brand, v1.cc_name, v1.d_year, v1.d_moy, round(v1.avg_monthly_sales, 4), v1.sum_sales, v1_lag.sum_sales AS psum, v1_lead.sum_sales AS nsum
+           FROM v1, v1 v1_lag, v1 v1_lead WHERE v1.i_category = v1_lag.i_category AND v1.i_category = v1_lead.i_category AND v1.i_brand = v1_lag.i_brand AND v1.i_brand = v1_lead.i_brand
+             AND v1.cc_name = v1_lag.cc_name AND v1.cc_name = v1_lead.cc_name AND v1.rn = v1_lag.rn + 1 AND v1.rn = v1_lead.rn - 1 AND v1.avg_monthly_sales > 0
+             AND abs(v1.sum_sales - v1.avg_monthly_sales) / v1.avg_monthly_sales > 0.1 ORDER BY v1.sum_sales - v1.avg_monthly_sales, 1, 2, 3, 4, 5 LIMIT 100""",
     58: """WITH ss AS (SELECT i_item_id AS item_id, sum(ss_ext_sales_price) AS rev FROM store_sales, item, date_dim WHERE ss_item_sk = i_item_sk AND ss_sold_date_sk = d_date_sk
              AND d_date IN (SELECT d_date FROM date_dim WHERE d_month_seq = (SELECT d_month_seq FROM date_dim WHERE d_date = date '2000-03-03')) GROUP BY i_item_id),
            ws AS (SELECT i_item_id AS item_id, sum(ws_ext_sales_price) AS rev FROM web_sales, item, date_dim WHERE ws_item_sk = i_item_sk AND ws_sold_date_sk = d_date_sk
@@ -306,16 +428,47 @@ QUERIES = {
     59: """WITH wss AS (SELECT d_week_seq, ss_store_sk, sum(CASE WHEN d_day_name = 'Sunday' THEN ss_sales_price END) AS sun FROM store_sales, date_dim WHERE d_date_sk = ss_sold_date_sk GROUP BY 1, 2)
            SELECT y.s_store_name, y.s_store_id, y.w, y.sun / x.sun FROM (SELECT s_store_name, d_week_seq AS w, s_store_id, sun FROM wss, store WHERE ss_store_sk = s_store_sk) y,
              (SELECT s_store_id, d_week_seq AS w, sun FROM wss, store WHERE ss_store_sk = s_store_sk) x WHERE y.s_store_id = x.s_store_id AND y.w = x.w - 52""",
+    60: f"""WITH ss AS ({BY_ITEM.format('ss', 'store_sales', "i_category = 'Music'", 'addr_sk')}), cs AS ({BY_ITEM.format('cs', 'catalog_sales', "i_category = 'Music'", 'bill_addr_sk')}),
+            ws AS ({BY_ITEM.format('ws', 'web_sales', "i_category = 'Music'", 'bill_addr_sk')})
+            SELECT i_item_id, sum(total) FROM (SELECT * FROM ss UNION ALL SELECT * FROM cs UNION ALL SELECT * FROM ws) x GROUP BY i_item_id ORDER BY 1, 2 LIMIT 100""",
     61: """SELECT promotions, total, promotions / total * 100 FROM (SELECT sum(ss_ext_sales_price) AS promotions FROM store_sales, promotion WHERE ss_promo_sk = p_promo_sk AND p_channel_dmail = 'Y') a,
              (SELECT sum(ss_ext_sales_price) AS total FROM store_sales) b""",
     62: """SELECT substr(w_warehouse_name, 1, 20) AS w, sm_type, web_name, sum(CASE WHEN ws_ship_date_sk - ws_sold_date_sk <= 30 THEN 1 ELSE 0 END) FROM web_sales, warehouse, ship_mode, web_site
            WHERE ws_warehouse_sk = w_warehouse_sk AND ws_ship_mode_sk = sm_ship_mode_sk AND ws_web_site_sk = web_site_sk GROUP BY 1, sm_type, web_name ORDER BY 1, 2, 3 LIMIT 100""",
+    63: """SELECT i_manager_id, sum_sales, avg_monthly_sales FROM (
+             SELECT i_manager_id, sum(ss_sales_price) AS sum_sales, avg(sum(ss_sales_price)) OVER (PARTITION BY i_manager_id) AS avg_monthly_sales FROM item, store_sales, date_dim, store
+             WHERE ss_item_sk = i_item_sk AND ss_sold_date_sk = d_date_sk AND ss_store_sk = s_store_sk AND d_month_seq BETWEEN 1190 AND 1201
+               AND (i_category IN ('Books', 'Home', 'Electronics') AND i_class IN ('fiction', 'shirts') OR i_category IN ('Women', 'Music') AND i_class IN ('accessories', 'classical'))
+             GROUP BY i_manager_id, d_moy) t
+           WHERE CASE WHEN avg_monthly_sales > 0 THEN abs(sum_sales - avg_monthly_sales) / avg_monthly_sales END > 0.1 ORDER BY 1, 3, 2 LIMIT 100""",
+    64: """WITH cs_ui AS (SELECT cs_item_sk, sum(cs_ext_list_price) AS sale, sum(cr_refunded_cash) AS refund FROM catalog_sales, catalog_returns WHERE cs_item_sk = cr_item_sk
+                          AND cs_order_number = cr_order_number GROUP BY cs_item_sk HAVING sum(cs_ext_list_price) > 0.5 * sum(cr_refunded_cash)),
+           cross_sales AS (SELECT i_product_name, i_item_sk, s_store_name, s_zip, ad1.ca_city AS b_city, ad2.ca_city AS c_city, d1.d_year AS syear, count(*) AS cnt, sum(ss_wholesale_cost) AS s1,
+                                  sum(ss_list_price) AS s2, sum(ss_coupon_amt) AS s3
+                           FROM store_sales, store_returns, cs_ui, date_dim d1, store, customer, customer_demographics cd1, customer_demographics cd2, promotion, household_demographics hd1,
+                                household_demographics hd2, customer_address ad1, customer_address ad2, income_band ib1, income_band ib2, item
+                           WHERE ss_store_sk = s_store_sk AND ss_sold_date_sk = d1.d_date_sk AND ss_customer_sk = c_customer_sk AND ss_cdemo_sk = cd1.cd_demo_sk AND ss_hdemo_sk = hd1.hd_demo_sk
+                             AND ss_addr_sk = ad1.ca_address_sk AND ss_item_sk = i_item_sk AND ss_item_sk = sr_item_sk AND ss_ticket_number = sr_ticket_number AND ss_item_sk = cs_ui.cs_item_sk
+                             AND c_current_cdemo_sk = cd2.cd_demo_sk AND c_current_hdemo_sk = hd2.hd_demo_sk AND c_current_addr_sk = ad2.ca_address_sk AND ss_promo_sk = p_promo_sk
+                             AND hd1.hd_income_band_sk = ib1.ib_income_band_sk AND hd2.hd_income_band_sk = ib2.ib_income_band_sk AND cd1.cd_marital_status <> cd2.cd_marital_status
+                           GROUP BY i_product_name, i_item_sk, s_store_name, s_zip, ad1.ca_city, ad2.ca_city, d1.d_year)
+           SELECT x.i_product_name, x.s_store_name, x.s_zip, x.b_city, x.c_city, x.syear, x.cnt, x.s1, x.s2, x.s3, y.s1 AS t1, y.s2 AS t2, y.s3 AS t3, y.syear AS later, y.cnt AS n
+           FROM cross_sales x, cross_sales y WHERE x.i_item_sk = y.i_item_sk AND x.syear < y.syear AND y.cnt <= x.cnt ORDER BY 1, 2, y.cnt, 8, 11, 3, 4, 5, 6, 14""",
     65: """SELECT s_store_name, i_item_desc, sc.revenue FROM store, item, (SELECT ss_store_sk, avg(revenue) AS ave FROM (SELECT ss_store_sk, ss_item_sk, sum(ss_sales_price) AS revenue FROM store_sales GROUP BY 1, 2) sa
              GROUP BY ss_store_sk) sb, (SELECT ss_store_sk, ss_item_sk, sum(ss_sales_price) AS revenue FROM store_sales GROUP BY 1, 2) sc
            WHERE sb.ss_store_sk = sc.ss_store_sk AND sc.revenue <= 0.5 * sb.ave AND s_store_sk = sc.ss_store_sk AND i_item_sk = sc.ss_item_sk""",
+    66: f"""SELECT w_warehouse_name, w_warehouse_sq_ft, w_city, w_state, carriers, year, sum(jan), sum(jun), sum(jun / w_warehouse_sq_ft), sum(dec_net)
+            FROM ({SHIPPED.format('ws', 'ext_sales_price', 'web_sales')} UNION ALL {SHIPPED.format('cs', 'sales_price', 'catalog_sales')}) x
+            GROUP BY w_warehouse_name, w_warehouse_sq_ft, w_city, w_state, carriers, year ORDER BY 1 LIMIT 100""",
     67: """SELECT * FROM (SELECT i_category, i_class, i_brand, d_year, d_qoy, s_store_id, sumsales, rank() OVER (PARTITION BY i_category ORDER BY sumsales DESC) AS rk
              FROM (SELECT i_category, i_class, i_brand, d_year, d_qoy, s_store_id, sum(coalesce(ss_sales_price * ss_quantity, 0)) AS sumsales FROM store_sales, date_dim, store, item
                    WHERE ss_sold_date_sk = d_date_sk AND ss_item_sk = i_item_sk AND ss_store_sk = s_store_sk GROUP BY ROLLUP (i_category, i_class, i_brand, d_year, d_qoy, s_store_id)) dw1) dw2 WHERE rk <= 20""",
+    68: """SELECT c_last_name, c_first_name, ca_city, bought_city, ss_ticket_number, extended_price, extended_tax, list_price FROM (
+             SELECT ss_ticket_number, ss_customer_sk, ca_city AS bought_city, sum(ss_ext_sales_price) AS extended_price, sum(ss_ext_list_price) AS list_price, sum(ss_ext_tax) AS extended_tax
+             FROM store_sales, date_dim, store, household_demographics, customer_address WHERE ss_sold_date_sk = d_date_sk AND ss_store_sk = s_store_sk AND ss_hdemo_sk = hd_demo_sk
+               AND ss_addr_sk = ca_address_sk AND d_dom BETWEEN 1 AND 12 AND (hd_dep_count = 4 OR hd_vehicle_count = 3) AND d_year IN (1999, 2000, 2001) AND s_city IN ('Midway', 'Fairview')
+             GROUP BY ss_ticket_number, ss_customer_sk, ss_addr_sk, ca_city) dn, customer, customer_address current_addr
+           WHERE ss_customer_sk = c_customer_sk AND c_current_addr_sk = current_addr.ca_address_sk AND current_addr.ca_city <> bought_city ORDER BY 1, 5, 2, 3, 4, 6, 7, 8 LIMIT 100""",
     69: """SELECT cd_gender, cd_marital_status, cd_education_status, count(*) FROM customer c, customer_address ca, customer_demographics WHERE c.c_current_addr_sk = ca.ca_address_sk
              AND cd_demo_sk = c.c_current_cdemo_sk AND EXISTS (SELECT * FROM store_sales WHERE c.c_customer_sk = ss_customer_sk AND ss_quantity > 50)
              AND NOT EXISTS (SELECT * FROM web_sales WHERE c.c_customer_sk = ws_bill_customer_sk AND ws_quantity > 90)
@@ -328,6 +481,18 @@ QUERIES = {
     71: """SELECT i_brand_id, i_brand, t_hour, t_minute, sum(ext_price) FROM item, (SELECT ws_ext_sales_price AS ext_price, ws_item_sk AS item_sk, ws_sold_time_sk AS time_sk FROM web_sales
              UNION ALL SELECT cs_ext_sales_price, cs_item_sk, cs_sold_time_sk FROM catalog_sales UNION ALL SELECT ss_ext_sales_price, ss_item_sk, ss_sold_time_sk FROM store_sales) tmp, time_dim
            WHERE item_sk = i_item_sk AND i_manager_id = 1 AND time_sk = t_time_sk AND (t_meal_time = 'breakfast' OR t_meal_time = 'dinner') GROUP BY 1, 2, 3, 4""",
+    72: """SELECT i_item_desc, w_warehouse_name, d1.d_week_seq, sum(CASE WHEN p_promo_sk IS NULL THEN 1 ELSE 0 END), sum(CASE WHEN p_promo_sk IS NOT NULL THEN 1 ELSE 0 END), count(*)
+           FROM catalog_sales JOIN inventory ON cs_item_sk = inv_item_sk JOIN warehouse ON w_warehouse_sk = inv_warehouse_sk JOIN item ON i_item_sk = cs_item_sk
+           JOIN household_demographics ON cs_bill_hdemo_sk = hd_demo_sk JOIN date_dim d1 ON cs_sold_date_sk = d1.d_date_sk JOIN date_dim d2 ON inv_date_sk = d2.d_date_sk
+           JOIN date_dim d3 ON cs_ship_date_sk = d3.d_date_sk LEFT OUTER JOIN promotion ON cs_promo_sk = p_promo_sk AND p_channel_dmail = 'N'
+           LEFT OUTER JOIN catalog_returns ON cr_item_sk = cs_item_sk AND cr_order_number = cs_order_number
+           WHERE d1.d_month_seq = d2.d_month_seq AND inv_quantity_on_hand < cs_quantity * 20 AND d3.d_date > d1.d_date + 5 AND hd_buy_potential IN ('>10000', 'Unknown')
+           GROUP BY i_item_desc, w_warehouse_name, d1.d_week_seq ORDER BY 6 DESC, 1, 2, 3 LIMIT 100""",
+    73: """SELECT c_last_name, c_first_name, c_salutation, c_preferred_cust_flag, ss_ticket_number, cnt FROM (
+             SELECT ss_ticket_number, ss_customer_sk, count(*) AS cnt FROM store_sales, date_dim, store, household_demographics WHERE ss_sold_date_sk = d_date_sk AND ss_store_sk = s_store_sk
+               AND ss_hdemo_sk = hd_demo_sk AND d_dom <= 20 AND hd_buy_potential IN ('>10000', 'Unknown') AND hd_vehicle_count > 0
+               AND CASE WHEN hd_vehicle_count > 0 THEN hd_dep_count::numeric / hd_vehicle_count END > 1 AND s_county IN ('Rush County', 'Ziebach County')
+             GROUP BY ss_ticket_number, ss_customer_sk) dj, customer WHERE ss_customer_sk = c_customer_sk AND cnt BETWEEN 1 AND 5 ORDER BY cnt DESC, 1, 2, 3, 4, 5""",
     74: f"""WITH year_total AS ({YEARS.replace('sum(', 'max(')})
            SELECT a.customer_id, a.first_name FROM year_total a, year_total b WHERE a.customer_id = b.customer_id AND a.sale_type = 's' AND b.sale_type = 'w' AND a.dyear = b.dyear
              AND a.year_total > b.year_total GROUP BY 1, 2 HAVING count(*) > 1""",
@@ -352,8 +517,22 @@ QUERIES = {
            ss AS (SELECT d_year AS y, ss_item_sk AS i, ss_customer_sk AS c, sum(ss_quantity) AS q FROM store_sales LEFT JOIN store_returns ON sr_ticket_number = ss_ticket_number AND ss_item_sk = sr_item_sk
              JOIN date_dim ON ss_sold_date_sk = d_date_sk WHERE sr_ticket_number IS NULL GROUP BY 1, 2, 3)
            SELECT ss.y, ss.i, ss.c, round(ss.q / coalesce(ws.q, 1)::numeric, 2), coalesce(ws.q, 0) FROM ss LEFT JOIN ws ON ws.y = ss.y AND ws.i = ss.i AND ws.c = ss.c WHERE ss.y = 2000 AND coalesce(ws.q, 1) > 0""",
+    79: """SELECT c_last_name, c_first_name, substr(s_city, 1, 30), ss_ticket_number, amt, profit FROM (
+             SELECT ss_ticket_number, ss_customer_sk, s_city, sum(ss_coupon_amt) AS amt, sum(ss_net_profit) AS profit FROM store_sales, date_dim, store, household_demographics
+             WHERE ss_sold_date_sk = d_date_sk AND ss_store_sk = s_store_sk AND ss_hdemo_sk = hd_demo_sk AND (hd_dep_count = 6 OR hd_vehicle_count > 2) AND d_dow IN (1, 3, 5)
+               AND s_number_employees BETWEEN 200 AND 295 GROUP BY ss_ticket_number, ss_customer_sk, ss_addr_sk, s_city) ms, customer
+           WHERE ss_customer_sk = c_customer_sk ORDER BY 1, 2, 3, 6, 4, 5 LIMIT 100""",
+    80: f"""WITH {RETURNED.format('ss', 'sr', 'store_sales', 'store_returns', 'return_amt', 'ssr', 's_store_id', 'ticket_number', 'store', 'ss_store_sk = s_store_sk')},
+            {RETURNED.format('cs', 'cr', 'catalog_sales', 'catalog_returns', 'return_amount', 'csr', 'cp_catalog_page_id', 'order_number', 'catalog_page', 'cs_catalog_page_sk = cp_catalog_page_sk')},
+            {RETURNED.format('ws', 'wr', 'web_sales', 'web_returns', 'return_amt', 'wsr', 'web_site_id', 'order_number', 'web_site', 'ws_web_site_sk = web_site_sk')}
+            SELECT channel, id, sum(sales), sum(returns), sum(profit) FROM (SELECT 'store channel' AS channel, 'store' || id AS id, sales, returns, profit FROM ssr
+              UNION ALL SELECT 'catalog channel', 'catalog_page' || id, sales, returns, profit FROM csr UNION ALL SELECT 'web channel', 'web_site' || id, sales, returns, profit FROM wsr) x
+            GROUP BY ROLLUP (channel, id) ORDER BY channel, id LIMIT 100""",
     81: """WITH ctr AS (SELECT cr_returning_customer_sk AS cust, ca_state AS state, sum(cr_return_amt_inc_tax) AS total FROM catalog_returns, customer_address WHERE cr_returning_addr_sk = ca_address_sk GROUP BY 1, 2)
            SELECT c_customer_id, c_last_name, total FROM ctr c1, customer WHERE c1.total > (SELECT avg(total) * 1.2 FROM ctr c2 WHERE c1.state = c2.state) AND c1.cust = c_customer_sk""",
+    82: """SELECT i_item_id, i_item_desc, i_current_price FROM item, inventory, date_dim, store_sales WHERE i_current_price BETWEEN 30 AND 160 AND inv_item_sk = i_item_sk
+             AND d_date_sk = inv_date_sk AND d_date BETWEEN '2000-05-25' AND '2000-09-24' AND i_manufact_id <= 4 AND inv_quantity_on_hand BETWEEN 100 AND 500 AND ss_item_sk = i_item_sk
+           GROUP BY i_item_id, i_item_desc, i_current_price ORDER BY i_item_id LIMIT 100""",
     83: " INTERSECT ALL ".join(f"SELECT i_item_id FROM {t}, item, date_dim WHERE {p}_item_sk = i_item_sk AND {p}_returned_date_sk = d_date_sk AND d_year = 2000"
                                for p, t in (("sr", "store_returns"), ("cr", "catalog_returns"), ("wr", "web_returns"))),
     84: """SELECT c_customer_id, coalesce(c_last_name, '') || ', ' || coalesce(c_first_name, '') AS name FROM customer, customer_address, customer_demographics, household_demographics, income_band, store_returns
@@ -375,15 +554,26 @@ QUERIES = {
            WHERE CASE WHEN avg_monthly <> 0 THEN abs(sum_sales - avg_monthly) / avg_monthly END > 0.1""",
     90: """SELECT amc::numeric(15,4) / nullif(pmc, 0)::numeric(15,4) FROM (SELECT count(*) AS amc FROM web_sales, time_dim, web_page WHERE ws_sold_time_sk = t_time_sk AND ws_web_page_sk = wp_web_page_sk
              AND t_hour BETWEEN 8 AND 11) a, (SELECT count(*) AS pmc FROM web_sales, time_dim, web_page WHERE ws_sold_time_sk = t_time_sk AND ws_web_page_sk = wp_web_page_sk AND t_hour BETWEEN 15 AND 18) p""",
+    91: """SELECT cc_call_center_id, cc_name, cc_manager, sum(cr_net_loss) FROM call_center, catalog_returns, date_dim, customer, customer_address, customer_demographics, household_demographics
+           WHERE cr_call_center_sk = cc_call_center_sk AND cr_returned_date_sk = d_date_sk AND cr_returning_customer_sk = c_customer_sk AND cd_demo_sk = c_current_cdemo_sk
+             AND hd_demo_sk = c_current_hdemo_sk AND ca_address_sk = c_current_addr_sk AND d_year >= 1999
+             AND (cd_marital_status = 'M' AND cd_education_status = 'Unknown' OR cd_marital_status = 'W' AND cd_education_status IN ('4 yr Degree', 'College')) AND ca_gmt_offset = -5
+           GROUP BY cc_call_center_id, cc_name, cc_manager, cd_marital_status, cd_education_status ORDER BY 4 DESC""",
     92: """SELECT sum(ws_ext_discount_amt) FROM web_sales, item, date_dim WHERE i_manufact_id < 5 AND i_item_sk = ws_item_sk AND d_date_sk = ws_sold_date_sk
              AND ws_ext_discount_amt > (SELECT 1.3 * avg(ws_ext_discount_amt) FROM web_sales, date_dim WHERE ws_item_sk = i_item_sk AND d_date_sk = ws_sold_date_sk)""",
     93: """SELECT ss_customer_sk, sum(act_sales) FROM (SELECT ss_customer_sk, CASE WHEN sr_return_quantity IS NOT NULL THEN (ss_quantity - sr_return_quantity) * ss_sales_price ELSE ss_quantity * ss_sales_price END AS act_sales
              FROM store_sales LEFT OUTER JOIN store_returns ON sr_item_sk = ss_item_sk AND sr_ticket_number = ss_ticket_number, reason WHERE sr_reason_sk = r_reason_sk AND r_reason_desc = 'reason_desc2') t
            GROUP BY ss_customer_sk""",
+    94: """SELECT count(DISTINCT ws_order_number), sum(ws_ext_ship_cost), sum(ws_net_profit) FROM web_sales ws1, date_dim, customer_address, web_site
+           WHERE d_date BETWEEN '1999-02-01' AND '2000-12-01' AND ws1.ws_ship_date_sk = d_date_sk AND ws1.ws_ship_addr_sk = ca_address_sk AND ca_state IN ('TN', 'TX', 'OH')
+             AND ws1.ws_web_site_sk = web_site_sk AND EXISTS (SELECT * FROM web_sales ws2 WHERE ws1.ws_order_number = ws2.ws_order_number AND ws1.ws_warehouse_sk <> ws2.ws_warehouse_sk)
+             AND NOT EXISTS (SELECT * FROM web_returns wr1 WHERE ws1.ws_order_number = wr1.wr_order_number) LIMIT 100""",
     95: """WITH ws_wh AS (SELECT ws1.ws_order_number FROM web_sales ws1, web_sales ws2 WHERE ws1.ws_order_number = ws2.ws_order_number AND ws1.ws_warehouse_sk <> ws2.ws_warehouse_sk)
            SELECT count(DISTINCT ws_order_number), sum(ws_ext_ship_cost), sum(ws_net_profit) FROM web_sales ws1, customer_address, web_site WHERE ws1.ws_ship_addr_sk = ca_address_sk AND ca_state IN ('TN', 'GA', 'TX')
              AND ws1.ws_web_site_sk = web_site_sk AND ws1.ws_order_number IN (SELECT ws_order_number FROM ws_wh)
              AND ws1.ws_order_number IN (SELECT wr_order_number FROM web_returns, ws_wh WHERE wr_order_number = ws_wh.ws_order_number)""",
+    96: """SELECT count(*) FROM store_sales, household_demographics, time_dim, store WHERE ss_sold_time_sk = t_time_sk AND ss_hdemo_sk = hd_demo_sk AND ss_store_sk = s_store_sk
+             AND t_hour BETWEEN 8 AND 20 AND t_minute >= 30 AND hd_dep_count <= 5 AND s_store_name = 'ese' LIMIT 100""",
     97: """WITH ssci AS (SELECT ss_customer_sk AS c, ss_item_sk AS i FROM store_sales, date_dim WHERE ss_sold_date_sk = d_date_sk GROUP BY 1, 2),
            csci AS (SELECT cs_bill_customer_sk AS c, cs_item_sk AS i FROM catalog_sales, date_dim WHERE cs_sold_date_sk = d_date_sk GROUP BY 1, 2)
            SELECT sum(CASE WHEN ssci.c IS NOT NULL AND csci.c IS NULL THEN 1 ELSE 0 END), sum(CASE WHEN ssci.c IS NULL AND csci.c IS NOT NULL THEN 1 ELSE 0 END),

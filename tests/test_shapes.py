@@ -26,6 +26,7 @@ SHAPES = {
     "8 correlated subqueries in each other": f"SELECT sum({CORRELATED}) FROM t",
     "200 CASEs in each other": f"SELECT sum({CASES}) FROM t",
     "a join of 60 relations": f"SELECT count(*) FROM {', '.join(f't t{i}' for i in range(60))} WHERE {' AND '.join(f't{i}.id = t{i + 1}.id' for i in range(59))}",
+    "a join of 60 relations, by expressions": f"SELECT count(*) FROM {', '.join(f't t{i}' for i in range(60))} WHERE {' AND '.join(f't{i}.id = t{i + 1}.id + 1' for i in range(59))}",
     "a chain of 60 LEFT JOINs": f"SELECT count(*), sum(t59.a) FROM t t0 {' '.join(f'LEFT JOIN t t{i} ON t{i}.id = t{i - 1}.id + 1' for i in range(1, 60))}",
     "views on views": "SELECT count(*), sum(a) FROM v50",
     "500 expressions": f"SELECT {', '.join(f'a + {i}' for i in range(500))} FROM t WHERE id = 3",

@@ -1,7 +1,8 @@
 //! Set-returning functions: each row with each row that the function returns for it.
 //!
 //! A call is one step; its rows wait here as columns and go out a container at a time, within the step's time and while the
-//! reader of a one-off result keeps up.
+//! reader of a one-off result keeps up. A series is made in parts, each from the last value of the part before: a reader that wants
+//! its first rows alone need not wait for the others.
 
 use super::arranged::STEP;
 use super::collection::Collection;
@@ -43,6 +44,8 @@ struct Work<T: RenderTime> {
     failed: VecDeque<(u32, SqlError)>,
     next: usize,
     made: Made,
+    /// A series that goes on: its arguments from the last value on, and how many rows there were.
+    rest: Option<(Vec<Value>, usize)>,
 }
 
 pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, types: Vec<ColType>, func: TableFunc, env: &Rc<Env>) -> Collection<'s, T> {
@@ -92,8 +95,9 @@ pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, types: Vec<ColType>, 
                 } else if work.next < work.upd.len() {
                     budget.charge(1);
                     let i = work.next;
-                    work.next += 1;
-                    if let Err(e) = calls.call(work, i, &mut ready) {
+                    let called = calls.call(work, i, &mut ready);
+                    work.next += usize::from(work.rest.is_none());
+                    if let Err(e) = called {
                         let failed = vec![(e, work.upd.times.get(i).clone(), *work.upd.diffs.get(i))];
                         errs.session_with_builder(&work.caps.1).give_container(&mut to_updates(failed));
                     }
@@ -136,7 +140,7 @@ impl Calls {
     fn begin<T: RenderTime>(&self, caps: (CapabilitySet<T>, CapabilitySet<T>), upd: &Upd<T>) -> Result<Work<T>, Full> {
         let (args, failed) = eval_columns(&self.func.args, &upd.batch, &self.types, &self.ctx);
         let failed = Full::unless(upd.len(), failed)?;
-        Ok(Work { caps, upd: upd.clone(), args, failed: failed.into(), next: 0, made: self.nothing() })
+        Ok(Work { caps, upd: upd.clone(), args, failed: failed.into(), next: 0, made: self.nothing(), rest: None })
     }
 
     /// Calls the function for row `i`. Full containers go to `ready`, the rest stays in `work.made`. The rows of a call that fails
@@ -146,18 +150,33 @@ impl Calls {
             return work.failed.pop_front().map_or(Ok(()), |f| Err(f.1));
         }
         let func = &self.func;
-        let values: Vec<Value> = work.args.iter().zip(&self.arg_types).map(|(c, t)| column::get(c, &t.ty, i)).collect();
+        let rest = work.rest.take();
+        let before = rest.as_ref().map_or(0, |r| r.1);
+        let mut values: Vec<Value> = match rest {
+            Some((values, _)) => values,
+            None => work.args.iter().zip(&self.arg_types).map(|(c, t)| column::get(c, &t.ty, i)).collect(),
+        };
         if func.func.strict && values.iter().any(Value::is_null) {
             return Ok(());
         }
+        let in_parts = func.func.name.starts_with("generate_series");
+        // A part begins with the last value of the one before.
+        let mut repeated = before > 0;
         // Many rows become columns as they come.
-        let (mut full, mut rows, mut count): (Vec<Upd<T>>, Vec<Vec<Value>>, usize) = (Vec::new(), Vec::new(), 0);
+        let (mut full, mut rows, mut count): (Vec<Upd<T>>, Vec<Vec<Value>>, usize) = (Vec::new(), Vec::new(), before);
+        let mut last = None;
         let upd = &work.upd;
         let (own, mut bytes) = (upd.batch.row_bytes(i), 0);
         let result = (func.func.rows)(&values, &self.arg_types, &func.columns, &self.ctx, &mut |mut row| {
+            if std::mem::take(&mut repeated) {
+                return true;
+            }
             count += 1;
             if count > CALL_ROWS_MAX {
                 return false;
+            }
+            if in_parts && count - before == OUT_ROWS {
+                last = row.first().cloned();
             }
             if func.with_ordinality {
                 row.push(Value::Int8(count as i64));
@@ -170,13 +189,17 @@ impl Calls {
                 rows.drain(..).for_each(|r| chunk.push(i, &r, 0));
                 full.push(chunk.finish(upd));
             }
-            true
+            last.is_none()
         });
         if count > CALL_ROWS_MAX {
             return Err(too_many(func.func.name));
         }
         result?;
         ready.extend(full);
+        if let (Some(last), Some(from)) = (last, values.first_mut()) {
+            *from = last;
+            work.rest = Some((values, count));
+        }
         for row in rows {
             work.made.push(i, &row, own);
             if work.made.rows.len() >= OUT_ROWS || work.made.bytes >= PIECE_BYTES {

@@ -9,7 +9,7 @@ use crate::eval::{call_values, eval_row};
 use crate::func;
 use crate::scalar::Scalar;
 use repr::error::state;
-use repr::{ColType, SqlError, SqlType, Value};
+use repr::{ColType, SqlError, SqlType, TimeTz, Value};
 use std::cmp::Ordering;
 
 /// The first position of each peer group.
@@ -168,6 +168,8 @@ impl Bounds<'_> {
             Value::Float8(f) => *f < 0.0 || f.is_nan(),
             Value::Float4(f) => *f < 0.0 || f.is_nan(),
             Value::Numeric(n) => n.is_negative() || *n == repr::Numeric::NaN,
+            // A time of day knows no days.
+            Value::Interval(i) if self.is_time() => i.micros < 0,
             Value::Interval(i) => i.span_micros() < 0,
             v => v.as_i64().is_some_and(|v| v < 0),
         };
@@ -175,6 +177,11 @@ impl Bounds<'_> {
             return Err(SqlError::new(state::INVALID_PRECEDING_OR_FOLLOWING_SIZE, "invalid preceding or following size in window function"));
         }
         Ok(Side::Value(Offset { value, ty: self.offset_type(x), preceding }))
+    }
+
+    fn is_time(&self) -> bool {
+        let ty = self.p.order.first().map(|o| &self.p.types[o.column].ty);
+        matches!(ty, Some(SqlType::Time | SqlType::TimeTz))
     }
 
     fn offset_type(&self, x: &Scalar) -> ColType {
@@ -189,7 +196,13 @@ impl Bounds<'_> {
         if base.is_null() {
             return Ok(if is_start { peers.0 } else { peers.1 });
         }
-        let limit = self.limit(base, ty, offset, offset.preceding != order.desc)?;
+        let subtract = offset.preceding != order.desc;
+        let limit = match infinity_less_infinity(base, &offset.value, subtract) {
+            // Not defined; taken to reach every value, so the limit is at the end that lets all in.
+            true if is_start != order.desc => Limit::Below,
+            true => Limit::Above,
+            false => self.limit(base, ty, offset, subtract)?,
+        };
         // Rows with NULL lie at one end.
         let first = if order.nulls_last { 0 } else { rows.partition_point(|r| r[order.column].is_null()) };
         let last = if order.nulls_last { rows.partition_point(|r| !r[order.column].is_null()) } else { rows.len() };
@@ -222,10 +235,6 @@ impl Bounds<'_> {
                     v => v.as_i64().unwrap_or(0) as f64,
                 };
                 let (b, o) = (f(base), f(by));
-                // An infinite offset from an infinity of its own direction reaches everything.
-                if o.is_infinite() && b.is_infinite() && (b > 0.0) == subtract {
-                    return Ok(Limit::Float(if subtract { f64::NEG_INFINITY } else { f64::INFINITY }));
-                }
                 Ok(Limit::Float(if subtract { b - o } else { b + o }))
             }
             (Value::Numeric(_), Value::Numeric(_)) => call(1725, 1724, SqlType::Numeric),
@@ -233,6 +242,10 @@ impl Bounds<'_> {
             (Value::Timestamp(_), Value::Interval(_)) => call(2033, 2032, SqlType::Timestamp),
             (Value::TimestampTz(_), Value::Interval(_)) => call(1190, 1189, SqlType::TimestampTz),
             (Value::Interval(_), Value::Interval(_)) => call(1170, 1169, SqlType::Interval),
+            (Value::TimeTz(t), Value::Interval(by)) => {
+                let (utc, by) = (utc_micros(t), i128::from(by.micros));
+                Ok(Limit::TimeTz(if subtract { utc - by } else { utc + by }, t.zone_secs))
+            }
             (Value::Time(t), Value::Interval(by)) => {
                 let (t, by) = (i128::from(*t), i128::from(by.micros));
                 Ok(Limit::Int(if subtract { t - by } else { t + by }))
@@ -245,8 +258,29 @@ impl Bounds<'_> {
     }
 }
 
+fn utc_micros(t: &TimeTz) -> i128 {
+    i128::from(t.micros) + i128::from(t.zone_secs) * 1_000_000
+}
+
+/// Whether the limit would be the difference of infinities of one sign.
+fn infinity_less_infinity(base: &Value, offset: &Value, subtract: bool) -> bool {
+    let sign = |v: &Value| match v {
+        Value::Float4(f) if f.is_infinite() => f.signum() as i32,
+        Value::Float8(f) if f.is_infinite() => f.signum() as i32,
+        Value::Numeric(repr::Numeric::PosInf) => 1,
+        Value::Numeric(repr::Numeric::NegInf) => -1,
+        _ => 0,
+    };
+    sign(offset) == 1 && sign(base) == if subtract { 1 } else { -1 }
+}
+
 /// The value at which a frame ends.
 enum Limit {
+    /// At the least or the greatest value that is a number.
+    Below,
+    Above,
+    /// Microseconds of the day in UTC, which may lie beyond the day, then the zone.
+    TimeTz(i128, i32),
     Int(i128),
     Float(f64),
     Value(Value),
@@ -256,6 +290,18 @@ impl Limit {
     /// How a row's ordering value lies to the limit.
     fn compare(&self, v: &Value, ty: &SqlType) -> Ordering {
         match self {
+            Limit::Below => Ordering::Greater,
+            Limit::Above => match v {
+                Value::Float4(f) if f.is_nan() => Ordering::Greater,
+                Value::Float8(f) if f.is_nan() => Ordering::Greater,
+                Value::Numeric(repr::Numeric::NaN) => Ordering::Greater,
+                _ => Ordering::Less,
+            },
+            Limit::TimeTz(utc, zone) => match v {
+                // Of equal instants the one further east comes first.
+                Value::TimeTz(t) => utc_micros(t).cmp(utc).then(t.zone_secs.cmp(zone)),
+                _ => Ordering::Equal,
+            },
             Limit::Int(l) => match v {
                 Value::Time(t) => i128::from(*t).cmp(l),
                 v => i128::from(v.as_i64().unwrap_or(0)).cmp(l),

@@ -280,34 +280,69 @@ fn permuted(s: &Scalar, place: impl Fn(usize) -> usize) -> Scalar {
 /// How good it is to look an input up next; greater is better.
 type Merit = (bool, bool, bool, usize);
 
-fn merit(side: &Side, classes: &[Equivalence], bound: &BTreeSet<usize>) -> Merit {
-    let mut keys: Vec<&Scalar> = Vec::new();
-    for class in classes {
-        if class.exprs.iter().any(|x| within(x, |c| bound.contains(&c))) {
-            keys.extend(class.exprs.iter().filter(|x| !x.support().is_empty() && within(x, |c| side.columns.contains(&c))));
+/// The classes as the search for an order asks for them: a hundred inputs make a million questions.
+struct Graph {
+    /// Of each class: which inputs each expression reads.
+    reads: Vec<Vec<BTreeSet<usize>>>,
+    /// Of each input: the expressions over it alone, each with its class.
+    own: Vec<Vec<(usize, Scalar)>>,
+    /// Of each input: for each unique key, then for each arrangement, which of its own expressions are its parts.
+    unique: Vec<Vec<Vec<Vec<usize>>>>,
+    arranged: Vec<Vec<Vec<Vec<usize>>>>,
+}
+
+impl Graph {
+    fn new(sides: &[Side], classes: &[Equivalence]) -> Graph {
+        let side_of = |c: usize| sides.iter().position(|s| s.columns.contains(&c));
+        let reads: Vec<Vec<BTreeSet<usize>>> =
+            classes.iter().map(|e| e.exprs.iter().map(|x| x.support().into_iter().filter_map(side_of).collect()).collect()).collect();
+        let mut own: Vec<Vec<(usize, Scalar)>> = vec![Vec::new(); sides.len()];
+        for (c, class) in classes.iter().enumerate() {
+            for (x, r) in class.exprs.iter().zip(&reads[c]) {
+                if let (1, Some(side)) = (r.len(), r.first()) {
+                    own[*side].push((c, x.clone()));
+                }
+            }
         }
+        let places = |side: usize, k: &Scalar| -> Vec<usize> { (0..own[side].len()).filter(|i| own[side][*i].1 == *k).collect() };
+        let of = |side: usize, key: Vec<Scalar>| -> Vec<Vec<usize>> { key.iter().map(|k| places(side, k)).collect() };
+        let unique = |(i, s): (usize, &Side)| s.unique.iter().map(|u| of(i, u.iter().map(|c| Scalar::Column(*c)).collect())).collect();
+        let arranged = |(i, s): (usize, &Side)| s.indexes.iter().map(|a| of(i, a.key.clone())).collect();
+        Graph { unique: sides.iter().enumerate().map(unique).collect(), arranged: sides.iter().enumerate().map(arranged).collect(), reads, own }
     }
-    let has = |k: &Scalar| keys.contains(&k);
-    let unique = side.unique.iter().any(|u| u.iter().all(|c| has(&Scalar::Column(*c))));
-    let arranged = side.indexes.iter().any(|a| a.key.iter().all(has));
-    (!keys.is_empty() || side.unique.iter().any(Vec::is_empty), unique, arranged, keys.len())
+
+    /// Which classes have an expression over the inputs so far.
+    fn active(&self, bound: &[bool]) -> Vec<bool> {
+        self.reads.iter().map(|class| class.iter().any(|r| r.iter().all(|s| bound[*s]))).collect()
+    }
+
+    fn merit(&self, side: usize, active: &[bool]) -> Merit {
+        let is_key = |i: &usize| active[self.own[side][*i].0];
+        let bound = |key: &Vec<Vec<usize>>| key.iter().all(|part| part.iter().any(is_key));
+        let keys = (0..self.own[side].len()).filter(is_key).count();
+        let single = self.unique[side].iter().any(Vec::is_empty);
+        (keys > 0 || single, self.unique[side].iter().any(bound), self.arranged[side].iter().any(bound), keys)
+    }
 }
 
 /// A greedy order from each start; the best of them: fewest cross products, then most unique look-ups, then most arrangements.
 fn order(sides: &[Side], classes: &[Equivalence]) -> Vec<usize> {
+    let graph = Graph::new(sides, classes);
     let mut best: Option<((usize, usize, usize), Vec<usize>)> = None;
     for start in 0..sides.len() {
-        let mut bound: BTreeSet<usize> = sides[start].columns.clone().collect();
+        let mut bound = vec![false; sides.len()];
+        bound[start] = true;
         let mut order = vec![start];
         let mut score = (0, 0, 0);
         while order.len() < sides.len() {
-            let rest = (0..sides.len()).filter(|i| !order.contains(i));
+            let active = graph.active(&bound);
+            let rest = (0..sides.len()).filter(|i| !bound[*i]);
             // Of equals the first: `max_by_key` would take the last.
-            let Some((next, m)) = rest.map(|i| (i, merit(&sides[i], classes, &bound))).max_by_key(|(i, m)| (*m, std::cmp::Reverse(*i))) else { break };
+            let Some((next, m)) = rest.map(|i| (i, graph.merit(i, &active))).max_by_key(|(i, m)| (*m, std::cmp::Reverse(*i))) else { break };
             score.0 += usize::from(m.0);
             score.1 += usize::from(m.1);
             score.2 += usize::from(m.2);
-            bound.extend(sides[next].columns.clone());
+            bound[next] = true;
             order.push(next);
         }
         if best.as_ref().is_none_or(|(s, _)| score > *s) {

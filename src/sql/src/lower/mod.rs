@@ -34,6 +34,8 @@ mod relation;
 mod scalar;
 /// INTERSECT, EXCEPT.
 mod set_ops;
+/// Subqueries in columns that nothing reads.
+mod unread;
 
 use crate::hir::Hir;
 use env::Env;
@@ -43,7 +45,8 @@ use repr::{ColType, SqlError};
 use std::collections::BTreeMap;
 
 /// Lowers a complete query: one without references to enclosing rows and without parameters.
-pub fn lower(hir: Hir) -> Result<Mir, SqlError> {
+pub fn lower(mut hir: Hir) -> Result<Mir, SqlError> {
+    unread::drop_subqueries(&mut hir);
     let mut l = Lowerer { next_id: env::max_local(&hir) + 1, next_env: 1, ctes: BTreeMap::new() };
     l.relation(hir, &Env::unit(0))
 }

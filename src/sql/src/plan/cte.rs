@@ -63,6 +63,11 @@ impl Binder<'_> {
                         return Err(SqlError::new(state::SYNTAX_ERROR, "WITH query is not recursive").at(c.name.pos));
                     };
                     let names = rename(c, self.query(left, &env, true)?.names)?;
+                    if let Some(y) = &c.cycle {
+                        let none = Env::default();
+                        let (to, default) = (self.expr(&y.to, &none)?, self.expr(&y.default, &none)?);
+                        self.common_type(&[(to.typ().ty, y.to.pos), (default.typ().ty, y.default.pos)], "CYCLE")?;
+                    }
                     let (c, q) = super::search_cycle::expand(c, q, &names)?;
                     self.recursive_cte(&c, &q, &env)?
                 } else {
@@ -122,6 +127,9 @@ impl Binder<'_> {
         if mentions(left, name) {
             return bad(format!("recursive reference to query \"{name}\" must not appear within its non-recursive term"), c.name.pos);
         }
+        if !q.locking.is_empty() {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "FOR UPDATE/SHARE in a recursive query is not implemented").at(q.pos));
+        }
         self.check_recursive_term(name, right, c.name.pos)?;
         // A WITH on the union itself is in sight of both terms.
         let (inner, env) = match &q.with {
@@ -153,7 +161,7 @@ impl Binder<'_> {
         let rec_types = rec.types();
         for (i, (b, r)) in types.iter().zip(&rec_types).enumerate() {
             let overall = self.common_type(&[(b.ty.clone(), left.pos), (r.ty.clone(), right.pos)], "UNION")?;
-            if overall != b.ty {
+            if overall != b.ty || b.ty == r.ty && b.typmod != r.typmod && b.typmod >= 0 {
                 return Err(SqlError::new(
                     state::DATATYPE_MISMATCH,
                     format!(
@@ -192,11 +200,15 @@ impl Binder<'_> {
     /// or EXCEPT. (WITH MUTUALLY RECURSIVE has none of them.)
     fn check_recursive_term(&self, name: &str, q: &Query, pos: Pos) -> Result<(), SqlError> {
         let bad = |m: String| Err(SqlError::new(state::INVALID_RECURSION, m).at(pos));
+        if !q.locking.is_empty() {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "FOR UPDATE/SHARE in a recursive query is not implemented").at(q.pos));
+        }
         let within = |what: &str| bad(format!("recursive reference to query \"{name}\" must not appear within {what}"));
         match &q.body {
             QueryBody::SetOp { op, left, right, .. } => match op {
                 SetOp::Except if mentions(right, name) => within("EXCEPT"),
                 SetOp::Intersect if mentions(left, name) || mentions(right, name) => within("INTERSECT"),
+                _ if mentions(left, name) && mentions(right, name) => more_than_once(name, pos),
                 _ => {
                     self.check_recursive_term(name, left, pos)?;
                     self.check_recursive_term(name, right, pos)
@@ -228,7 +240,7 @@ impl Binder<'_> {
                     }
                 }
                 if count > 1 {
-                    return bad(format!("recursive reference to query \"{name}\" must not appear more than once"));
+                    return more_than_once(name, pos);
                 }
                 Ok(())
             }
@@ -304,6 +316,10 @@ fn around(items: Vec<Item>, mut hir: Hir) -> Hir {
     hir
 }
 
+fn more_than_once(name: &str, pos: Pos) -> Result<(), SqlError> {
+    Err(SqlError::new(state::INVALID_RECURSION, format!("recursive reference to query \"{name}\" must not appear more than once")).at(pos))
+}
+
 /// Counts the references to `name`; the construct that forbids one, if it stands there. `nulled`: on the NULL side of an outer join.
 fn references(t: &TableRef, name: &str, nulled: bool, count: &mut usize) -> Option<&'static str> {
     match t {
@@ -314,7 +330,10 @@ fn references(t: &TableRef, name: &str, nulled: bool, count: &mut usize) -> Opti
         }
         TableRef::Subquery { query, .. } => {
             if mentions(query, name) {
-                *count += 1;
+                *count += match &query.body {
+                    QueryBody::SetOp { left, right, .. } => usize::from(mentions(left, name)) + usize::from(mentions(right, name)),
+                    _ => 1,
+                };
                 if nulled {
                     return Some("an outer join");
                 }

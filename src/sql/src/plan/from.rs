@@ -491,6 +491,9 @@ impl Binder<'_> {
         } else {
             HirScalar::And(on)
         };
+        if let Some(a) = alias.filter(|a| l.items.iter().chain(&r.items).any(|i| i.rel_visible && i.name == a.name)) {
+            return Err(SqlError::new(state::DUPLICATE_ALIAS, format!("table name \"{}\" specified more than once", a.name)).at(a.pos));
+        }
         let mut part = self.join_parts(l, r, on, kind, lateral);
         // The merged columns: one side's where that suffices, else computed.
         let (mut cols, mut scalars) = (Vec::new(), Vec::new());

@@ -118,7 +118,7 @@ impl Binder<'_> {
                     let reduce = Hir::Reduce {
                         input: Box::new(input),
                         group_key: set.iter().map(|i| keys[*i]).collect(),
-                        aggregates: aggregates.clone(),
+                        aggregates: aggregates.iter().map(|a| of_set(a, &exprs, set)).collect(),
                         scalar: set.is_empty(),
                     };
                     // NULLs for the keys that the set leaves out.
@@ -313,6 +313,21 @@ impl Binder<'_> {
             exprs.push(HirScalar::Column(ColumnRef { level: 0, column: pos }, ty));
         }
     }
+}
+
+/// The aggregate in one grouping set: its direct arguments stand above the grouping, where the keys that the set leaves out are NULL.
+fn of_set(a: &HirAggregate, exprs: &[HirScalar], set: &[usize]) -> HirAggregate {
+    let mut a = a.clone();
+    for direct in &mut a.args[..a.direct] {
+        rewrite(direct, 0, &mut |s, d| {
+            let key = exprs.iter().position(|g| same_at(s, g, d));
+            if key.is_some_and(|k| !set.contains(&k)) {
+                *s = HirScalar::Literal(Value::Null, s.typ().with_nullable(true));
+            }
+            key.is_none()
+        });
+    }
+    a
 }
 
 fn window_args(f: &HirWindowFunc) -> Vec<&HirScalar> {

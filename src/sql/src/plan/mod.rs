@@ -57,7 +57,7 @@ mod types;
 /// SQL types by name and OID.
 mod types_of;
 /// Walking HIR.
-mod walk;
+pub(crate) mod walk;
 /// Window functions.
 mod window;
 

@@ -573,7 +573,7 @@ pub fn figure_name(e: &Expr) -> Option<String> {
 fn figure(e: &Expr) -> (Option<String>, u8) {
     let strong = |s: &str| (Some(s.to_owned()), 2);
     match &*e.kind {
-        ExprKind::Column(parts) => parts.last().map_or((None, 0), |p| strong(&p.name)),
+        ExprKind::Column(parts) | ExprKind::Star(parts) => parts.last().map_or((None, 0), |p| strong(&p.name)),
         ExprKind::Indirection { arg, path } => match path.iter().rev().find_map(|p| match p {
             Indirection::Field(f) => Some(f.name.clone()),
             _ => None,

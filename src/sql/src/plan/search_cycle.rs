@@ -17,27 +17,32 @@ use repr::SqlError;
 /// The item without its clauses. `names`: of the left side's columns.
 pub fn expand(c: &Cte, q: &Query, names: &[String]) -> Result<(Cte, Query), SqlError> {
     let bad = |m: String| SqlError::new(state::SYNTAX_ERROR, m).at(c.name.pos);
+    let refused = |m: String| SqlError::new(state::FEATURE_NOT_SUPPORTED, m).at(c.name.pos);
     let QueryBody::SetOp { op, all, left, right } = &q.body else { return Err(bad("WITH query is not recursive".into())) };
     if !matches!(left.body, QueryBody::Select(_) | QueryBody::Values(_)) {
-        return Err(bad("with a SEARCH or CYCLE clause, the left side of the UNION must be a SELECT".into()));
+        return Err(refused("with a SEARCH or CYCLE clause, the left side of the UNION must be a SELECT".into()));
     }
     let mut right = (**right).clone();
     let QueryBody::Select(term) = &mut right.body else {
-        return Err(bad("with a SEARCH or CYCLE clause, the right side of the UNION must be a SELECT".into()));
+        return Err(refused("with a SEARCH or CYCLE clause, the right side of the UNION must be a SELECT".into()));
     };
-    let Some(alias) = term.from.iter().find_map(|t| alias_of(t, &c.name.name)) else {
+    let shadowed = right.with.as_ref().is_some_and(|w| w.ctes.iter().any(|x| x.name.name == c.name.name));
+    let Some(alias) = term.from.iter().find_map(|t| alias_of(t, &c.name.name)).filter(|_| !shadowed) else {
         let m = format!(
             "with a SEARCH or CYCLE clause, the recursive reference to WITH query \"{}\" must be at the top level of its right-hand SELECT",
             c.name.name
         );
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m).at(c.name.pos));
+        return Err(refused(m));
     };
     let mut added: Vec<&Ident> = Vec::new();
     // What the two sides select besides the columns, as text over the aliases l and r.
     let (mut first, mut later) = (Vec::new(), Vec::new());
     let row = |side: &str, by: &[Ident], what: &str| -> Result<String, SqlError> {
         let mut fields = Vec::new();
-        for b in by {
+        for (i, b) in by.iter().enumerate() {
+            if by[..i].iter().any(|x| x.name == b.name) {
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("{what} column \"{}\" specified more than once", b.name)).at(b.pos));
+            }
             if !names.contains(&b.name) {
                 return Err(bad(format!("{what} column \"{}\" not in WITH query column list", b.name)));
             }
@@ -61,6 +66,14 @@ pub fn expand(c: &Cte, q: &Query, names: &[String]) -> Result<(Cte, Query), SqlE
         first.extend(["false".to_owned(), format!("ARRAY[ROW({l})]")]);
         later.extend([format!("CASE WHEN ROW({r}) = ANY (r.{path}) THEN true ELSE false END"), format!("r.{path} || ROW({r})")]);
         added.extend([&y.mark, &y.path]);
+    }
+    // `*` of the recursive relation does not show what the clauses add to it.
+    for t in &mut term.targets {
+        if let ExprKind::Star(parts) = &*t.expr.kind {
+            if parts.last().is_none_or(|p| p.name == alias) {
+                t.except.extend(added.iter().map(|a| (*a).clone()));
+            }
+        }
     }
     for (i, a) in added.iter().enumerate() {
         if names.contains(&a.name) || added[..i].iter().any(|b| b.name == a.name) {
