@@ -377,3 +377,72 @@ def test_as_of_in_a_block_is_the_past(riverdelta):
 def test_no_subquery_in_a_column(riverdelta, clause):
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="cannot use subquery in"):
         riverdelta.sql(f"CREATE TABLE t (a int {clause})")
+
+
+def test_an_altered_table_keeps_rows_views_and_indexes_through_a_kill(riverdelta):
+    r = riverdelta
+    with r.connect() as db:
+        db.execute("CREATE TABLE at (id serial PRIMARY KEY, name text, qty int)")
+        db.execute("INSERT INTO at (name, qty) SELECT 'n' || g % 3, g FROM generate_series(1, 100) g")
+        db.execute("CREATE MATERIALIZED VIEW at_sum AS SELECT name, sum(qty) AS s FROM at GROUP BY name")
+        db.execute("CREATE INDEX at_name ON at (name)")
+        db.execute("ALTER TABLE at ADD COLUMN price int NOT NULL DEFAULT 3, ALTER qty TYPE int USING qty * 1")
+        db.execute("ALTER TABLE at ADD CHECK (price > 0)")
+        sums = db.execute("SELECT * FROM at_sum ORDER BY 1").fetchall()
+        assert sum(s for _, s in sums) == 5050
+    r.restart(kill=True)
+    with r.connect() as db:
+        assert db.execute("SELECT * FROM at_sum ORDER BY 1").fetchall() == sums
+        assert db.execute("SELECT count(*), sum(price) FROM at WHERE name = 'n1'").fetchone() == (34, 102)
+        # What the sequence had given out is known.
+        assert db.execute("INSERT INTO at (name, qty) VALUES ('n9', 1) RETURNING id, price").fetchone() == (101, 3)
+        with pytest.raises(psycopg.errors.CheckViolation):
+            db.execute("INSERT INTO at (price) VALUES (0)")
+        db.execute("ALTER TABLE at RENAME COLUMN qty TO amount")
+        db.execute("ALTER TABLE at RENAME TO at_new")
+        db.execute("UPDATE at_new SET amount = 0 WHERE name = 'n9'")
+        assert ("n9", 0) in db.execute("SELECT * FROM at_sum").fetchall()
+    r.restart(kill=True)
+    with r.connect() as db:
+        assert ("n9", 0) in db.execute("SELECT * FROM at_sum").fetchall()
+
+
+def test_writers_beside_alter_table_lose_nothing(rd, db, t):
+    db.execute(f"CREATE MATERIALIZED VIEW {t}_n AS SELECT count(*) AS n FROM {t}")
+    done, errors = [0], []
+
+    def write(base):
+        with rd.connect() as c:
+            for i in range(40):
+                try:
+                    c.execute(f"INSERT INTO {t} (k, v) VALUES ({base + i}, 1)")
+                    done[0] += 1
+                except psycopg.Error as e:
+                    errors.append(e)
+
+    writers = [threading.Thread(target=write, args=(1000 * n,)) for n in range(3)]
+    [w.start() for w in writers]
+    for i in range(6):
+        db.execute(f"ALTER TABLE {t} ADD COLUMN c{i} int DEFAULT {i}")
+    [w.join() for w in writers]
+    assert not errors and done[0] == 120
+    assert db.execute(f"SELECT count(*), count(c5) FROM {t}").fetchone()[0] == 120
+    assert db.execute(f"SELECT n FROM {t}_n").fetchone() == (120,)
+
+
+def test_a_block_reads_on_beside_alter_table_and_new_indexes(rd, db, t):
+    db.execute(f"INSERT INTO {t} VALUES (1, 1), (2, 2)")
+    db.execute(f"CREATE TABLE {t}_other (k int)")
+    with rd.connect() as other:
+        db.execute("BEGIN")
+        assert db.execute(f"SELECT count(*) FROM {t}").fetchone() == (2,)
+        other.execute(f"CREATE INDEX ON {t} (v)")
+        other.execute(f"CREATE MATERIALIZED VIEW {t}_late AS SELECT sum(v) AS s FROM {t}")
+        other.execute(f"INSERT INTO {t} VALUES (3, 3)")
+        assert db.execute(f"SELECT k FROM {t} WHERE v = 2").fetchall() == [(2,)]
+        assert db.execute(f"SELECT s FROM {t}_late").fetchone() == (3,)
+        other.execute(f"ALTER TABLE {t} ADD COLUMN w int")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            db.execute(f"SELECT count(*) FROM {t}")
+        db.execute("ROLLBACK")
+        assert db.execute(f"SELECT s FROM {t}_late").fetchone() == (6,)

@@ -18,6 +18,8 @@ pub mod client;
 pub mod coordinator;
 /// Plans of catalog objects, and what planning asks of the catalog.
 pub mod planner;
+/// What sequences have given out.
+pub mod sequences;
 /// Statements of one connection.
 pub mod session;
 /// Session settings.
@@ -49,6 +51,9 @@ pub struct Shared {
     /// Ids are reserved here by sessions and made durable with the objects that get them.
     pub(crate) next_id: AtomicU64,
     pub(crate) metrics: session::metrics::Metrics,
+    pub(crate) sequences: Arc<sequences::Sequences>,
+    /// When what this process has made became readable: arrangements, and tables that took another's place.
+    pub(crate) born: parking_lot::Mutex<HashMap<repr::GlobalId, repr::Timestamp>>,
 }
 
 impl Shared {
@@ -62,6 +67,8 @@ impl Shared {
             next_pid: AtomicI32::new(1),
             next_id: AtomicU64::new(0),
             metrics: session::metrics::Metrics::default(),
+            sequences: Default::default(),
+            born: Default::default(),
         }
     }
 
@@ -79,6 +86,17 @@ impl Shared {
         self.send(request(tx))?;
         rx.await.map_err(|_| shutting_down())?
     }
+}
+
+const VANISHED: &str = "was dropped or altered meanwhile";
+
+/// What a statement was planned on is there no more. The statement may be planned again.
+pub(crate) fn vanished(what: &str) -> SqlError {
+    SqlError::new(state::UNDEFINED_TABLE, format!("{what} {VANISHED}"))
+}
+
+pub(crate) fn is_vanished(e: &SqlError) -> bool {
+    e.code == state::UNDEFINED_TABLE && e.message.ends_with(VANISHED)
 }
 
 pub(crate) fn shutting_down() -> SqlError {

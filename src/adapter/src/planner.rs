@@ -16,7 +16,7 @@ use plan::{Id, Mir};
 use repr::error::state;
 use repr::{GlobalId, RelDesc, SqlError, SqlType};
 use sql::ast::ObjectKind;
-use sql::catalog::{FullName, ObjectRef, Relation, RelationKind, SqlCatalog};
+use sql::catalog::{FullName, ObjectRef, Relation, RelationKind, SqlCatalog, TableDef};
 use sql::hir::{Hir, HirScalar};
 use sql::plan::Plan;
 use std::collections::HashMap;
@@ -37,6 +37,7 @@ pub struct Planner {
 #[derive(Debug, Default)]
 pub struct TableExprs {
     pub defaults: Vec<Option<HirScalar>>,
+    pub generated: Vec<Option<HirScalar>>,
     pub checks: Vec<(String, HirScalar)>,
 }
 
@@ -118,7 +119,7 @@ impl Planner {
 
     /// A relation as a plan: a plain view's query, else a read of the object.
     pub fn relation_mir(&self, catalog: &Arc<Catalog>, id: GlobalId) -> Result<Mir, SqlError> {
-        let item = catalog.item(id).ok_or_else(|| SqlError::new(state::UNDEFINED_TABLE, "the relation was dropped meanwhile"))?;
+        let item = catalog.item(id).ok_or_else(|| crate::vanished("the relation"))?;
         if matches!(item.kind, ItemKind::View { .. }) {
             return Ok((*self.view_mir(catalog, item)?).clone());
         }
@@ -163,16 +164,19 @@ impl Planner {
             opaque: Some(item.id),
             ctx,
         };
-        let mut defaults = Vec::new();
+        let cast = |t: &String, ty: &repr::ColType| format!("CAST(({t}) AS {})", crate::session::type_name(&ty.ty, ty.typmod));
+        let (mut defaults, mut generated) = (Vec::new(), Vec::new());
         for (text, ty) in table.defaults.iter().zip(&item.desc.types) {
-            let cast = |t: &String| format!("CAST(({t}) AS {})", crate::session::type_name(&ty.ty, ty.typmod));
-            defaults.push(text.as_ref().map(|t| sql::plan::bind_scalar(&cast(t), &RelDesc::default(), &names)).transpose()?);
+            defaults.push(text.as_ref().map(|t| sql::plan::bind_scalar(&cast(t, ty), &RelDesc::default(), &names)).transpose()?);
+        }
+        for (text, ty) in table.generated.iter().zip(&item.desc.types) {
+            generated.push(text.as_ref().map(|t| sql::plan::bind_scalar(&cast(t, ty), &item.desc, &names)).transpose()?);
         }
         let mut checks = Vec::new();
         for (name, text) in &table.checks {
             checks.push((name.clone(), sql::plan::bind_scalar(text, &item.desc, &names)?));
         }
-        let exprs = Arc::new(TableExprs { defaults, checks });
+        let exprs = Arc::new(TableExprs { defaults, generated, checks });
         self.tables.lock().insert(item.id, exprs.clone());
         Ok(exprs)
     }
@@ -337,7 +341,14 @@ pub fn captured_ctx(captured: &CapturedSettings, catalog: &Arc<Catalog>) -> Eval
 }
 
 /// The evaluation context of a session's statement at `now_micros` (since 2000).
-pub fn session_ctx(settings: &Settings, catalog: &Arc<Catalog>, user: &str, now_micros: i64, statement_micros: i64) -> EvalCtx {
+pub fn session_ctx(
+    settings: &Settings,
+    catalog: &Arc<Catalog>,
+    user: &str,
+    sequences: crate::sequences::Access,
+    now_micros: i64,
+    statement_micros: i64,
+) -> EvalCtx {
     let search_path = settings.search_path();
     let shown = settings.all().into_iter().map(|(n, v, _)| (n.to_ascii_lowercase(), v)).collect();
     EvalCtx {
@@ -351,7 +362,7 @@ pub fn session_ctx(settings: &Settings, catalog: &Arc<Catalog>, user: &str, now_
         user: user.into(),
         database: DATABASE.into(),
         search_path: search_path.clone(),
-        catalog: Arc::new(crate::builtin::Names::new(catalog.clone(), search_path, shown)),
+        catalog: Arc::new(crate::builtin::Names::new(catalog.clone(), search_path, shown).with_sequences(sequences)),
         ..EvalCtx::default()
     }
 }
@@ -400,9 +411,9 @@ impl SessionCatalog<'_> {
             _ => RelationKind::Other,
         };
         let exprs = if self.opaque == Some(item.id) { Arc::default() } else { self.planner.table_exprs(&self.catalog, item)? };
-        let unique = match &item.kind {
-            ItemKind::Table(t) => t.primary_key.iter().chain(&t.unique).map(|c| (c.name.clone(), c.columns.clone())).collect(),
-            _ => vec![],
+        let (unique, def) = match &item.kind {
+            ItemKind::Table(t) => (unique(t), table_def(&self.catalog, item, t)),
+            _ => (vec![], TableDef::default()),
         };
         Ok(Relation {
             id: item.id,
@@ -414,7 +425,47 @@ impl SessionCatalog<'_> {
             defaults: exprs.defaults.clone(),
             checks: exprs.checks.clone(),
             unique,
+            generated: exprs.generated.clone(),
+            def,
         })
+    }
+}
+
+/// A table whose definition is not the catalog's yet: names and texts, no bound expressions.
+pub fn draft_relation(catalog: &Catalog, item: &Item, table: &crate::catalog::Table) -> Relation {
+    Relation {
+        id: item.id,
+        oid: item.oid(),
+        row_type_oid: item.row_type_oid(),
+        name: full_name(item),
+        kind: RelationKind::Table,
+        desc: item.desc.clone(),
+        defaults: vec![],
+        checks: vec![],
+        unique: unique(table),
+        generated: vec![],
+        def: table_def(catalog, item, table),
+    }
+}
+
+fn unique(t: &crate::catalog::Table) -> Vec<(String, Vec<usize>)> {
+    t.primary_key.iter().chain(&t.unique).map(|c| (c.name.clone(), c.columns.clone())).collect()
+}
+
+fn table_def(catalog: &Catalog, item: &Item, t: &crate::catalog::Table) -> TableDef {
+    let mut identity = vec![None; item.desc.arity()];
+    for owned in &t.sequences {
+        if let (Some(always), Some(ItemKind::Sequence(s))) = (owned.identity, catalog.item(owned.sequence).map(|i| &i.kind)) {
+            identity[owned.column] = Some((always, s.spec()));
+        }
+    }
+    TableDef {
+        defaults: t.defaults.clone(),
+        generated: t.generated.clone(),
+        checks: t.checks.clone(),
+        identity,
+        has_primary_key: t.primary_key.is_some(),
+        comments: item.comments.clone(),
     }
 }
 

@@ -46,6 +46,30 @@ pub trait CatalogView: Send + Sync {
     /// `obj_description` / `col_description` (column 0: the object itself).
     fn comment(&self, class: &str, oid: u32, column: i32) -> Option<String>;
     fn setting(&self, name: &str) -> Option<String>;
+    /// `nextval`. Errors: 42809 for what is no sequence, 2200H at its end, 0A000 where there is no session.
+    fn next_value(&self, _sequence: u32) -> Result<i64, SqlError> {
+        Err(no_session())
+    }
+    /// `currval` of a sequence, `lastval` of whichever came last. Errors: 55000 before the first `nextval`.
+    fn current_value(&self, _sequence: Option<u32>) -> Result<i64, SqlError> {
+        Err(no_session())
+    }
+    /// `setval`. Errors: 22003.
+    fn set_value(&self, _sequence: u32, _value: i64, _called: bool) -> Result<(), SqlError> {
+        Err(no_session())
+    }
+    /// The last value that a sequence gave out.
+    fn last_value(&self, _sequence: u32) -> Option<i64> {
+        None
+    }
+    /// The name of the sequence that a column owns. Errors: 42703.
+    fn owned_sequence(&self, _table: u32, _column: &str) -> Result<Option<String>, SqlError> {
+        Ok(None)
+    }
+}
+
+fn no_session() -> SqlError {
+    SqlError::unsupported("a sequence in a maintained object", "call it in the statement that writes")
 }
 
 /// A catalog without objects: constant folding, tests.

@@ -77,6 +77,47 @@ pub struct Relation {
     pub checks: Vec<(String, HirScalar)>,
     /// Unique constraints of a table, the primary key first: name and columns.
     pub unique: Vec<(String, Vec<usize>)>,
+    /// Of a table, for each column what computes it; empty if none is computed.
+    pub generated: Vec<Option<HirScalar>>,
+    /// What a table's definition says in words.
+    pub def: TableDef,
+}
+
+/// A table's definition as it is stored; empty for other relations.
+#[derive(Clone, Debug, Default)]
+pub struct TableDef {
+    /// By column, as `Relation::defaults` is.
+    pub defaults: Vec<Option<String>>,
+    pub generated: Vec<Option<String>>,
+    pub checks: Vec<(String, String)>,
+    /// Identity columns: ALWAYS (true) or BY DEFAULT, and the sequence.
+    pub identity: Vec<Option<(bool, SequenceSpec)>>,
+    /// The first of `Relation::unique` is the primary key.
+    pub has_primary_key: bool,
+    /// Names of columns' and of other comments, by column from 1; 0 is the table.
+    pub comments: Vec<(u32, String)>,
+}
+
+/// What a sequence gives out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SequenceSpec {
+    pub ty: SqlType,
+    pub start: i64,
+    pub increment: i64,
+    pub min: i64,
+    pub max: i64,
+    pub cycle: bool,
+}
+
+impl Relation {
+    /// Whether the column is GENERATED … AS IDENTITY, and if so ALWAYS.
+    pub fn identity(&self, column: usize) -> Option<bool> {
+        self.def.identity.get(column)?.as_ref().map(|i| i.0)
+    }
+    /// Whether the column is GENERATED ALWAYS AS an expression.
+    pub fn is_generated(&self, column: usize) -> bool {
+        self.def.generated.get(column).is_some_and(Option::is_some)
+    }
 }
 
 #[derive(Clone, Debug)]

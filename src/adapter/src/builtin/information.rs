@@ -1,7 +1,7 @@
 //! Rows of information_schema.
 
 use super::{defs, int, is_system_schema, pg, text, yes_no, BuiltinCtx, Rows};
-use crate::catalog::{Item, ItemKind};
+use crate::catalog::{Catalog, Item, ItemKind};
 use crate::planner::DATABASE;
 use repr::{ColType, SqlType, Value};
 
@@ -48,7 +48,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         "columns" => {
             for i in c.items().filter(|i| i.is_relation() && !matches!(i.kind, ItemKind::MaterializedView { .. })) {
                 for n in 0..i.desc.arity() {
-                    column(out, i, n);
+                    column(c, out, i, n);
                 }
             }
             for d in defs().iter().filter(|d| is_system_schema(d.schema)) {
@@ -114,12 +114,36 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                 }
             }
         }
+        "sequences" => {
+            for i in c.items() {
+                let ItemKind::Sequence(s) = &i.kind else { continue };
+                // An identity column's is the column's.
+                if c.owner_of(i.id).is_some_and(|o| o.1.identity.is_some()) {
+                    continue;
+                }
+                let precision = s.ty.typlen() * 8;
+                out.add(vec![
+                    ("sequence_catalog", text(DATABASE)),
+                    ("sequence_schema", text(&i.schema)),
+                    ("sequence_name", text(&i.name)),
+                    ("data_type", Value::Text(s.ty.sql_name())),
+                    ("numeric_precision", int(i64::from(precision))),
+                    ("numeric_precision_radix", int(2)),
+                    ("numeric_scale", int(0)),
+                    ("start_value", Value::Text(s.start.to_string())),
+                    ("minimum_value", Value::Text(s.min.to_string())),
+                    ("maximum_value", Value::Text(s.max.to_string())),
+                    ("increment", Value::Text(s.increment.to_string())),
+                    ("cycle_option", yes_no(s.cycle)),
+                ]);
+            }
+        }
         "enabled_roles" => out.add(vec![("role_name", text("riverdelta"))]),
         _ => {}
     }
 }
 
-fn column(out: &mut Rows<'_>, i: &Item, n: usize) {
+fn column(c: &Catalog, out: &mut Rows<'_>, i: &Item, n: usize) {
     let default = match &i.kind {
         ItemKind::Table(t) => t.defaults.get(n).cloned().flatten().map_or(Value::Null, Value::Text),
         _ => Value::Null,
@@ -127,7 +151,32 @@ fn column(out: &mut Rows<'_>, i: &Item, n: usize) {
     let declared = matches!(i.kind, ItemKind::Table(_) | ItemKind::SourceTable { .. });
     let ty = i.desc.types[n].clone();
     let ty = if declared { ty } else { ty.with_nullable(true) };
-    out.add(column_row(&i.schema, &i.name, &i.desc.names[n], n, &ty, default));
+    let (mut identity, mut generated) = (None, None);
+    if let ItemKind::Table(t) = &i.kind {
+        let owned = t.sequences.iter().find(|s| s.column == n);
+        identity = owned.and_then(|o| Some((o.identity?, c.item(o.sequence)?.clone())));
+        generated = t.generated.get(n).cloned().flatten();
+    }
+    let default = if identity.is_some() { Value::Null } else { default };
+    let mut row = column_row(&i.schema, &i.name, &i.desc.names[n], n, &ty, default);
+    if let Some((always, sequence)) = identity {
+        row.retain(|r| !matches!(r.0, "is_identity" | "identity_cycle"));
+        row.extend([("is_identity", yes_no(true)), ("identity_generation", text(if always { "ALWAYS" } else { "BY DEFAULT" }))]);
+        if let ItemKind::Sequence(s) = &sequence.kind {
+            row.extend([
+                ("identity_start", Value::Text(s.start.to_string())),
+                ("identity_increment", Value::Text(s.increment.to_string())),
+                ("identity_maximum", Value::Text(s.max.to_string())),
+                ("identity_minimum", Value::Text(s.min.to_string())),
+                ("identity_cycle", yes_no(s.cycle)),
+            ]);
+        }
+    }
+    if let Some(g) = generated {
+        row.retain(|r| r.0 != "is_generated");
+        row.extend([("is_generated", text("ALWAYS")), ("generation_expression", Value::Text(g))]);
+    }
+    out.add(row);
 }
 
 fn column_row<'a>(schema: &str, relation: &str, name: &str, n: usize, ty: &ColType, default: Value) -> Vec<(&'a str, Value)> {

@@ -52,6 +52,7 @@ pub struct BuiltinCtx<'a> {
     pub pid: i32,
     /// (name, text) of the session's prepared statements.
     pub prepared: &'a [(String, String)],
+    pub sequences: &'a crate::sequences::Sequences,
 }
 
 struct Registry {
@@ -132,6 +133,8 @@ pub fn relation(schema: &str, name: &str, _names: &SessionCatalog<'_>) -> Result
         defaults: vec![],
         checks: vec![],
         unique: vec![],
+        generated: vec![],
+        def: sql::catalog::TableDef::default(),
     })))
 }
 

@@ -4,7 +4,8 @@ use super::{defs, is_system_schema, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind, Namespace};
 use crate::planner::{quote, type_by_oid};
 use expr::CatalogView;
-use repr::{GlobalId, SqlType};
+use repr::error::state;
+use repr::{GlobalId, SqlError, SqlType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,12 +14,22 @@ pub struct Names {
     catalog: Arc<Catalog>,
     search_path: Vec<String>,
     settings: BTreeMap<String, String>,
+    /// A session's; maintained objects have none.
+    sequences: Option<crate::sequences::Access>,
 }
 
 impl Names {
     /// `settings`: lower-case name and value, for `current_setting`.
     pub fn new(catalog: Arc<Catalog>, search_path: Vec<String>, settings: Vec<(String, String)>) -> Names {
-        Names { catalog, search_path, settings: settings.into_iter().collect() }
+        Names { catalog, search_path, settings: settings.into_iter().collect(), sequences: None }
+    }
+
+    pub fn with_sequences(self, sequences: crate::sequences::Access) -> Names {
+        Names { sequences: Some(sequences), ..self }
+    }
+
+    fn sequences(&self) -> Result<&crate::sequences::Access, SqlError> {
+        self.sequences.as_ref().ok_or_else(|| SqlError::unsupported("a sequence in a maintained object", "call it in the statement that writes"))
     }
 
     fn item(&self, oid: u32) -> Option<&Arc<Item>> {
@@ -138,5 +149,29 @@ impl CatalogView for Names {
     }
     fn setting(&self, name: &str) -> Option<String> {
         self.settings.get(&name.to_ascii_lowercase()).cloned()
+    }
+    fn next_value(&self, sequence: u32) -> Result<i64, SqlError> {
+        self.sequences()?.next(&self.catalog, sequence)
+    }
+    fn current_value(&self, sequence: Option<u32>) -> Result<i64, SqlError> {
+        self.sequences()?.current(&self.catalog, sequence)
+    }
+    fn set_value(&self, sequence: u32, value: i64, called: bool) -> Result<(), SqlError> {
+        self.sequences()?.set(&self.catalog, sequence, value, called)
+    }
+    fn last_value(&self, sequence: u32) -> Option<i64> {
+        self.sequences.as_ref()?.last(&self.catalog, sequence)
+    }
+    fn owned_sequence(&self, table: u32, column: &str) -> Result<Option<String>, SqlError> {
+        let Some(item) = self.item(table) else { return Ok(None) };
+        let i = item
+            .desc
+            .names
+            .iter()
+            .position(|n| n == column)
+            .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{column}\" of relation \"{}\" does not exist", item.name)))?;
+        let ItemKind::Table(t) = &item.kind else { return Ok(None) };
+        let owned = t.sequences.iter().find(|s| s.column == i).and_then(|s| self.catalog.item(s.sequence));
+        Ok(owned.map(|s| format!("{}.{}", quote_if_needed(&s.schema), quote_if_needed(&s.name))))
     }
 }

@@ -11,6 +11,8 @@ use repr::{ColType, SqlType, Value};
 const DATABASE_OID: u32 = 5;
 const HEAP_AM: u32 = 2;
 const BTREE_AM: u32 = 403;
+/// `pg_class`'s own OID.
+const CLASS: u32 = 1259;
 
 pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
     let c = ctx.catalog;
@@ -56,6 +58,55 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                         ("classoid", oid(class)),
                         ("objsubid", int(i64::from(*column))),
                         ("description", Value::Text(comment.clone())),
+                    ]);
+                }
+            }
+        }
+        "pg_sequence" => {
+            for (i, s) in sequences(c) {
+                out.add(vec![
+                    ("seqrelid", oid(i.oid())),
+                    ("seqtypid", oid(s.ty.oid())),
+                    ("seqstart", int(s.start)),
+                    ("seqincrement", int(s.increment)),
+                    ("seqmax", int(s.max)),
+                    ("seqmin", int(s.min)),
+                    ("seqcache", int(1)),
+                    ("seqcycle", Value::Bool(s.cycle)),
+                ]);
+            }
+        }
+        "pg_sequences" => {
+            for (i, s) in sequences(c) {
+                let at = ctx.sequences.position(i.id, s);
+                out.add(vec![
+                    ("schemaname", text(&i.schema)),
+                    ("sequencename", text(&i.name)),
+                    ("sequenceowner", text("riverdelta")),
+                    ("data_type", Value::UInt4(s.ty.oid())),
+                    ("start_value", int(s.start)),
+                    ("min_value", int(s.min)),
+                    ("max_value", int(s.max)),
+                    ("increment_by", int(s.increment)),
+                    ("cycle", Value::Bool(s.cycle)),
+                    ("cache_size", int(1)),
+                    ("last_value", if at.called { int(at.value) } else { Value::Null }),
+                ]);
+            }
+        }
+        // Which sequences columns own: what drivers ask it for.
+        "pg_depend" => {
+            for i in c.items() {
+                let ItemKind::Table(t) = &i.kind else { continue };
+                for s in &t.sequences {
+                    out.add(vec![
+                        ("classid", oid(CLASS)),
+                        ("objid", oid(s.sequence.0 as u32)),
+                        ("objsubid", int(0)),
+                        ("refclassid", oid(CLASS)),
+                        ("refobjid", oid(i.oid())),
+                        ("refobjsubid", int(s.column as i64 + 1)),
+                        ("deptype", text(if s.identity.is_some() { "i" } else { "a" })),
                     ]);
                 }
             }
@@ -304,6 +355,7 @@ pub fn relkind(i: &Item) -> Option<char> {
         ItemKind::View { .. } => 'v',
         ItemKind::MaterializedView { .. } | ItemKind::ViewErrors { .. } => 'm',
         ItemKind::Index { .. } => 'i',
+        ItemKind::Sequence(_) => 'S',
         ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) | ItemKind::Domain(_) => return None,
     })
 }
@@ -326,8 +378,8 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
             ("relname", text(&i.name)),
             ("relnamespace", ns(&i.schema)),
             ("relowner", oid(OWNER)),
-            ("reltype", oid(i.row_type_oid())),
-            ("relam", oid(if kind == 'v' { 0 } else { HEAP_AM })),
+            ("reltype", oid(if kind == 'S' { 0 } else { i.row_type_oid() })),
+            ("relam", oid(if matches!(kind, 'v' | 'S') { 0 } else { HEAP_AM })),
             ("relkind", Value::Text(kind.to_string())),
             ("relpersistence", text(persistence)),
             ("relnatts", int(i.desc.arity() as i64)),
@@ -371,7 +423,7 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
 }
 
 fn attributes(c: &Catalog, out: &mut Rows<'_>) {
-    let mut add = |relation: u32, n: usize, name: &str, ty: &ColType, has_default: bool| {
+    let mut add = |relation: u32, n: usize, name: &str, ty: &ColType, has_default: bool, (identity, generated): (&str, &str)| {
         let t = pgdata::type_by_oid(ty.ty.oid());
         let collation = match ty.ty {
             SqlType::Text | SqlType::Varchar | SqlType::Bpchar => 100,
@@ -393,21 +445,30 @@ fn attributes(c: &Catalog, out: &mut Rows<'_>) {
             ("attstorage", text(storage(&ty.ty))),
             ("attnotnull", Value::Bool(!ty.nullable)),
             ("atthasdef", Value::Bool(has_default)),
+            ("attidentity", text(identity)),
+            ("attgenerated", text(generated)),
             ("attislocal", Value::Bool(true)),
             ("attcollation", oid(collation)),
         ]);
     };
     for i in c.items() {
-        let has_default = |n: usize| matches!(&i.kind, ItemKind::Table(t) if t.defaults.get(n).is_some_and(Option::is_some));
+        let table = if let ItemKind::Table(t) = &i.kind { Some(t) } else { None };
+        let identity = |n: usize| table.and_then(|t| t.sequences.iter().find(|s| s.column == n)?.identity);
+        let generated = |n: usize| table.is_some_and(|t| t.generated.get(n).is_some_and(Option::is_some));
+        let has_default = |n: usize| table.is_some_and(|t| generated(n) || identity(n).is_none() && t.defaults.get(n).is_some_and(Option::is_some));
+        let marks = |n: usize| {
+            let identity = identity(n).map_or("", |always| if always { "a" } else { "d" });
+            (identity, if generated(n) { "s" } else { "" })
+        };
         // The columns of a materialized view are nullable in Postgres, whatever is known of them.
         let declared = matches!(i.kind, ItemKind::Table(_) | ItemKind::SourceTable { .. });
         for (n, (name, ty)) in i.desc.names.iter().zip(&i.desc.types).enumerate() {
             let ty = if declared { ty.clone() } else { ty.clone().with_nullable(true) };
-            add(i.oid(), n + 1, name, &ty, has_default(n));
+            add(i.oid(), n + 1, name, &ty, has_default(n), marks(n));
         }
         if let ItemKind::Type(SqlType::Record(r)) = &i.kind {
             for (n, (name, ty)) in r.fields.iter().enumerate() {
-                add(r.oid, n + 1, name, ty, false);
+                add(r.oid, n + 1, name, ty, false, ("", ""));
             }
         }
     }
@@ -415,13 +476,13 @@ fn attributes(c: &Catalog, out: &mut Rows<'_>) {
         let Some(base) = c.item(repr::GlobalId(u64::from(x.on))) else { continue };
         for (n, column) in x.columns.iter().enumerate() {
             if let Some(k) = *column {
-                add(x.oid, n + 1, &base.desc.names[k], &base.desc.types[k].clone().with_nullable(true), false);
+                add(x.oid, n + 1, &base.desc.names[k], &base.desc.types[k].clone().with_nullable(true), false, ("", ""));
             }
         }
     }
     for d in defs() {
         for (n, (name, ty)) in d.desc.names.iter().zip(&d.desc.types).enumerate() {
-            add(d.oid, n + 1, name, ty, false);
+            add(d.oid, n + 1, name, ty, false, ("", ""));
         }
     }
 }
@@ -439,10 +500,17 @@ fn defaults(c: &Catalog) -> Vec<(std::sync::Arc<Item>, i64, String)> {
     let mut out = Vec::new();
     for i in c.items() {
         if let ItemKind::Table(t) = &i.kind {
-            out.extend(t.defaults.iter().enumerate().filter_map(|(n, d)| Some((i.clone(), n as i64 + 1, d.clone()?))));
+            // An identity column's is no default in the catalog.
+            let identity = |n: usize| t.sequences.iter().any(|s| s.column == n && s.identity.is_some());
+            out.extend(t.defaults.iter().enumerate().filter(|(n, _)| !identity(*n)).filter_map(|(n, d)| Some((i.clone(), n as i64 + 1, d.clone()?))));
+            out.extend(t.generated.iter().enumerate().filter_map(|(n, g)| Some((i.clone(), n as i64 + 1, g.clone()?))));
         }
     }
     out
+}
+
+fn sequences(c: &Catalog) -> impl Iterator<Item = (&std::sync::Arc<Item>, &crate::catalog::Sequence)> {
+    c.items().filter_map(|i| if let ItemKind::Sequence(s) = &i.kind { Some((i, s)) } else { None })
 }
 
 fn types(c: &Catalog, out: &mut Rows<'_>) {
@@ -598,10 +666,14 @@ fn index_list(c: &Catalog) -> Vec<Index> {
             ItemKind::Index { on, key } => {
                 let Some(base) = c.item(*on) else { continue };
                 let columns = key.iter().map(|k| base.desc.names.iter().position(|n| k.trim_matches('"') == n)).collect();
-                out.push(Index { oid: i.oid(), name: i.name.clone(), on: on.0 as u32, columns, texts: key.clone(), unique: false, primary: false });
+                let unique = matches!(&base.kind, ItemKind::Table(t) if t.unique.iter().any(|u| u.index && u.name == i.name));
+                out.push(Index { oid: i.oid(), name: i.name.clone(), on: on.0 as u32, columns, texts: key.clone(), unique, primary: false });
             }
             ItemKind::Table(t) => {
                 for (n, (k, primary)) in t.primary_key.iter().map(|k| (k, true)).chain(t.unique.iter().map(|k| (k, false))).enumerate() {
+                    if k.index {
+                        continue;
+                    }
                     out.push(Index {
                         oid: constraint_oid(i, n),
                         name: k.name.clone(),
@@ -696,6 +768,10 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
         let keys = t.primary_key.iter().map(|k| (k, "p", "PRIMARY KEY")).chain(t.unique.iter().map(|k| (k, "u", "UNIQUE")));
         let mut n = 0;
         for (k, kind, word) in keys {
+            if k.index {
+                n += 1;
+                continue;
+            }
             let columns = k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect::<Vec<_>>().join(", ");
             out.push(ConstraintRow {
                 oid: constraint_oid(i, n),

@@ -65,6 +65,8 @@ pub enum ItemKind {
     Secret {
         value: String,
     },
+    /// What it has given out is kept beside the catalog ([`crate::sequences`]).
+    Sequence(Sequence),
     Type(SqlType),
     Domain(Arc<repr::types::Domain>),
 }
@@ -80,12 +82,39 @@ pub struct Table {
     pub checks: Vec<(String, String)>,
     /// Session that owns a temporary table.
     pub temporary: bool,
+    /// By column, the text of what computes it.
+    #[serde(default)]
+    pub generated: Vec<Option<String>>,
+    /// Sequences that go with a column.
+    #[serde(default)]
+    pub sequences: Vec<OwnedSequence>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OwnedSequence {
+    pub column: usize,
+    pub sequence: GlobalId,
+    /// GENERATED ALWAYS (true) or BY DEFAULT AS IDENTITY; None: serial, OWNED BY.
+    pub identity: Option<bool>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sequence {
+    pub ty: SqlType,
+    pub start: i64,
+    pub increment: i64,
+    pub min: i64,
+    pub max: i64,
+    pub cycle: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Constraint {
     pub name: String,
     pub columns: Vec<usize>,
+    /// Of CREATE UNIQUE INDEX: the index is an object of its own, of this name.
+    #[serde(default)]
+    pub index: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -141,6 +170,19 @@ pub enum Text {
     Secret(GlobalId),
 }
 
+impl Sequence {
+    pub fn spec(&self) -> sql::catalog::SequenceSpec {
+        let Sequence { ty, start, increment, min, max, cycle } = self.clone();
+        sql::catalog::SequenceSpec { ty, start, increment, min, max, cycle }
+    }
+}
+
+impl From<sql::catalog::SequenceSpec> for Sequence {
+    fn from(s: sql::catalog::SequenceSpec) -> Sequence {
+        Sequence { ty: s.ty, start: s.start, increment: s.increment, min: s.min, max: s.max, cycle: s.cycle }
+    }
+}
+
 impl Item {
     /// `pg_class.oid` and the like.
     pub fn oid(&self) -> u32 {
@@ -171,7 +213,8 @@ impl Item {
             | ItemKind::MaterializedView { .. }
             | ItemKind::ViewErrors { .. } => true,
             ItemKind::Source(s) => s.self_output.is_some(),
-            ItemKind::Index { .. } | ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) | ItemKind::Domain(_) => false,
+            ItemKind::Index { .. } | ItemKind::Sequence(_) | ItemKind::Connection(_) | ItemKind::Secret { .. } => false,
+            ItemKind::Type(_) | ItemKind::Domain(_) => false,
         }
     }
 
@@ -192,6 +235,7 @@ impl Item {
             ItemKind::View { .. } => "view",
             ItemKind::MaterializedView { .. } | ItemKind::ViewErrors { .. } => "materialized view",
             ItemKind::Index { .. } => "index",
+            ItemKind::Sequence(_) => "sequence",
             ItemKind::Connection(_) => "connection",
             ItemKind::Secret { .. } => "secret",
             ItemKind::Type(_) | ItemKind::Domain(_) => "type",

@@ -16,13 +16,17 @@ use std::sync::Arc;
 /// Ids below belong to Postgres's own objects (their OIDs appear in pg_catalog).
 pub const FIRST_USER_ID: u64 = 20_000;
 
-/// Metadata keys: `catalog/item/<id>`, `catalog/schema/<name>`, `catalog/next_id`, `source/<id>`.
+/// Metadata keys: `catalog/item/<id>`, `catalog/schema/<name>`, `catalog/next_id`, `source/<id>`, `sequence/<id>`.
 pub mod key {
     use repr::GlobalId;
     pub const ITEM: &[u8] = b"catalog/item/";
     pub const SCHEMA: &[u8] = b"catalog/schema/";
     pub const NEXT_ID: &[u8] = b"catalog/next_id";
     pub const SOURCE: &[u8] = b"source/";
+    pub const SEQUENCE: &[u8] = b"sequence/";
+    pub fn sequence(id: GlobalId) -> Vec<u8> {
+        [SEQUENCE, format!("{:020}", id.0).as_bytes()].concat()
+    }
     pub fn item(id: GlobalId) -> Vec<u8> {
         [ITEM, format!("{:020}", id.0).as_bytes()].concat()
     }
@@ -154,6 +158,20 @@ impl Catalog {
             self.collect_drop(d.id, roots, cascade, order, seen, blockers);
         }
         order.push(id);
+        // A column's own sequences go with it.
+        if let ItemKind::Table(t) = &item.kind {
+            for owned in &t.sequences {
+                self.collect_drop(owned.sequence, roots, true, order, seen, blockers);
+            }
+        }
+    }
+
+    /// The table and column that own a sequence.
+    pub fn owner_of(&self, sequence: GlobalId) -> Option<(&Arc<Item>, &OwnedSequence)> {
+        self.items.values().find_map(|i| match &i.kind {
+            ItemKind::Table(t) => Some((i, t.sequences.iter().find(|s| s.sequence == sequence)?)),
+            _ => None,
+        })
     }
 
     /// The shards that a relation's rows come from, through views, each once.

@@ -37,6 +37,9 @@ pub fn boot(
     let closed = store.upper().saturating_sub(1);
     let lease = store.lease();
     shared.next_id.store(catalog.next_id, std::sync::atomic::Ordering::SeqCst);
+    for (k, v) in store.meta_scan(key::SEQUENCE) {
+        shared.sequences.load(&k[key::SEQUENCE.len()..], &v);
+    }
     *shared.catalog.write() = Arc::new(catalog);
     let mut coordinator = Coordinator {
         store,

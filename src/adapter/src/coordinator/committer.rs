@@ -66,7 +66,8 @@ impl Coordinator {
             let checked = self.validate(&txn, &changes, &touched).and_then(|()| {
                 for (table, deltas) in &txn.writes {
                     if catalog.item(*table).is_none() {
-                        return Err(SqlError::new(state::UNDEFINED_TABLE, "the table was dropped meanwhile"));
+                        let m = "could not serialize access: the table was dropped or altered meanwhile";
+                        return Err(SqlError::new(state::SERIALIZATION_FAILURE, m).with_hint("The transaction might succeed if retried."));
                     }
                     self.keys.apply(&catalog, *table, deltas, &mut undo)?;
                 }
@@ -90,7 +91,8 @@ impl Coordinator {
             }
         }
 
-        let mut meta = Vec::new();
+        let sequences = self.shared.sequences.take_changed();
+        let mut meta = sequences.meta();
         let mut taken = Vec::new();
         let mut staged_units = Vec::new();
         let mut rows = 0;
@@ -127,6 +129,7 @@ impl Coordinator {
         });
         if let Err(e) = appended {
             self.keys.undo_tick(undo);
+            self.shared.sequences.put_back(sequences);
             for answer in answers {
                 let _ = answer.send(Err(e.clone()));
             }

@@ -34,6 +34,8 @@ impl Coordinator {
         for item in new_tables.iter().filter_map(|id| after.item(*id)) {
             self.keys.add(item);
         }
+        let sequences = self.shared.sequences.take_changed();
+        tick.meta.splice(0..0, sequences.meta());
         let mut undo = Undo::default();
         let written = writes.iter().try_for_each(|(table, deltas)| self.keys.apply(&after, *table, deltas, &mut undo));
         let appended = written.and_then(|()| self.append_ddl(tick, &before, &after, &writes));
@@ -41,6 +43,7 @@ impl Coordinator {
             Ok(shards) => shards,
             Err(e) => {
                 self.keys.undo_tick(undo);
+                self.shared.sequences.put_back(sequences);
                 new_tables.iter().for_each(|id| self.keys.remove(*id));
                 return Err(e);
             }
@@ -92,6 +95,10 @@ impl Coordinator {
                     }
                     // What a later change of the transaction dropped again never ran.
                     let Some(item) = after.item(item.id) else { continue };
+                    let replaces = |old: &Arc<Item>| matches!(old.kind, ItemKind::Table(_)) && old.id != item.id;
+                    if matches!(item.kind, ItemKind::Table(_)) && before.find(&item.schema, item.namespace(), &item.name).is_some_and(replaces) {
+                        self.shared.born.lock().insert(item.id, t);
+                    }
                     self.created(after, item, t)?;
                     if let ItemKind::SourceTable { source, .. } = &item.kind {
                         restart.push(*source);
@@ -170,6 +177,7 @@ impl Coordinator {
     fn add_index(&mut self, index: GlobalId, on: GlobalId, key: Vec<expr::Scalar>, as_of: Timestamp) {
         let state = IndexState { on, key, since: as_of, upper: 0, records: 0, bytes: 0, as_of, created: Instant::now(), hydrated: None };
         self.indexes.insert(index, state);
+        self.shared.born.lock().insert(index, as_of);
     }
 
     fn dropped(&mut self, before: &Catalog, ids: &[GlobalId]) {
@@ -182,6 +190,8 @@ impl Coordinator {
             self.keys.remove(*id);
             self.planner.forget(*id);
             self.last_write.remove(id);
+            self.shared.born.lock().remove(id);
+            self.shared.sequences.forget(*id);
             match &item.kind {
                 ItemKind::Source(_) => self.sources.stop(*id),
                 ItemKind::SourceTable { source, .. } if !ids.contains(source) => self.start_source(*source),
@@ -236,6 +246,9 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
                 tick.meta.push((key::item(*id), None));
                 if matches!(item.kind, ItemKind::Source(_)) {
                     tick.meta.push((key::source(*id), None));
+                }
+                if matches!(item.kind, ItemKind::Sequence(_)) {
+                    tick.meta.push((key::sequence(*id), None));
                 }
                 catalog.remove(*id);
             }

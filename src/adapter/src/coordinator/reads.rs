@@ -90,7 +90,7 @@ impl Coordinator {
         let catalog = self.catalog();
         for id in relations {
             if catalog.item(*id).is_none() {
-                return Err(SqlError::new(state::UNDEFINED_TABLE, "a relation that the statement reads was dropped meanwhile"));
+                return Err(crate::vanished("a relation that the statement reads"));
             }
         }
         let mut ready = true;

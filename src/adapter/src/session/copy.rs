@@ -1,7 +1,7 @@
 //! COPY in and out: text, CSV and binary as Postgres writes them.
 
 use super::query::Row;
-use super::write::default_value;
+use super::write::fill;
 use super::{Response, Session};
 use crate::client::{ByteStream, RowStream};
 use repr::error::state;
@@ -80,6 +80,8 @@ impl CopySink {
         let (_, ctx) = session.statement_ctx();
         self.settle();
         let given_types = self.given_types();
+        let own = self.plan.defaults.iter().enumerate().filter(|(c, _)| !self.plan.columns.contains(c));
+        let defaults: Vec<(usize, sql::HirScalar)> = own.filter_map(|(c, d)| Some((c, d.clone()?))).collect();
         let result = async {
             let (mut deltas, mut count, mut bytes) = (Vec::new(), 0, 0);
             for part in std::mem::take(&mut self.parts) {
@@ -90,12 +92,13 @@ impl CopySink {
                     for c in 0..item.desc.arity() {
                         row.push(match self.plan.columns.iter().position(|x| *x == c) {
                             Some(i) => std::mem::replace(&mut given[i], Value::Null),
-                            None => default_value(self.plan.defaults.get(c).and_then(Option::as_ref), &ctx)?,
+                            None => Value::Null,
                         });
                     }
                     rows.push(row);
                 }
-                session.check_rows(&item, &rows, &self.plan.checks, &ctx).map_err(|e| e.in_context(format!("COPY {}", item.name)))?;
+                fill(&mut rows, &defaults, &item.desc.types, &ctx)?;
+                session.check_rows(&item, &mut rows, &self.plan.checks, &ctx).map_err(|e| e.in_context(format!("COPY {}", item.name)))?;
                 let whole = Batch::from_rows(&item.desc.types, rows.iter().map(Vec::as_slice));
                 bytes += whole.bytes();
                 if bytes > COPY_BYTES_MAX {

@@ -29,6 +29,10 @@ impl Session {
             Plan::CreateTableFromSource(p) => self.create_table_from_source(*p).await,
             Plan::ValidateConnection(c) => self.validate_connection(&c).await,
             Plan::Drop(p) => self.drop_objects(*p).await,
+            Plan::AlterTable(p) => self.alter_table(*p).await,
+            Plan::AlterRenameConstraint { table, from, to } => self.rename_constraint(table, &from, to),
+            Plan::CreateSequence(p) => self.create_sequence(*p),
+            Plan::AlterSequence(p) => self.alter_sequence(*p),
             Plan::AlterRename { object, to, kind } => self.rename(kind, &object, to).await,
             Plan::AlterRenameColumn { relation, column, to } => self.rename_column(relation, column, to).await,
             Plan::AlterSetSchema { object, schema, .. } => self.set_schema(&object, schema).await,
@@ -156,28 +160,35 @@ impl Session {
         if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
             return Ok(tag);
         }
-        let item = self.table_item(&p);
+        let item = self.table_item(&p, &mut ops)?;
         ops.push(Op::Create { item: Box::new(item), plan: None });
         self.apply(ops)?;
         Ok(tag)
     }
 
-    fn table_item(&self, p: &CreateTablePlan) -> Item {
-        let constraint = |c: &(String, Vec<usize>, bool)| Constraint { name: c.0.clone(), columns: c.1.clone() };
-        let table = Table {
-            defaults: p.defaults.iter().map(|d| d.as_ref().map(|d| d.0.clone())).collect(),
-            checks: p.checks.iter().map(|c| (c.0.clone(), c.1.clone())).collect(),
+    fn table_item(&self, p: &CreateTablePlan, ops: &mut Vec<Op>) -> Result<Item, SqlError> {
+        let constraint = |c: &(String, Vec<usize>, bool)| Constraint { name: c.0.clone(), columns: c.1.clone(), index: false };
+        let mut table = Table {
+            defaults: p.defaults.clone(),
+            checks: p.checks.clone(),
+            generated: p.generated.clone(),
+            sequences: vec![],
             primary_key: p.unique.iter().find(|c| c.2).map(constraint),
             unique: p.unique.iter().filter(|c| !c.2).map(constraint).collect(),
             temporary: p.temporary,
         };
+        for s in &p.sequences {
+            self.add_sequence(&p.name, &p.desc.names, &mut table, s, ops);
+        }
         let sql = table_sql(&p.name, &p.desc, &table);
         let mut desc = p.desc.clone();
         // A unique constraint lets NULLs repeat: only keys without NULLs identify rows.
         desc.keys.retain(|k| k.iter().all(|c| !desc.types[*c].nullable));
         let mut deps = user_types(&self.catalog(), &desc);
         deps.extend(p.domains.iter().copied());
-        self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps)
+        deps.extend(table.sequences.iter().map(|s| s.sequence));
+        deps.extend(self.sequences_named(&table.defaults).into_iter().filter(|d| !deps.contains(d)).collect::<Vec<_>>());
+        Ok(self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps))
     }
 
     async fn create_table_as(&mut self, p: CreateTableAsPlan) -> Result<Response, SqlError> {
@@ -186,7 +197,8 @@ impl Session {
         }
         let rows = if p.with_data { self.collect(p.query).await? } else { vec![] };
         let n = p.desc.arity();
-        let table = Table { defaults: vec![None; n], checks: vec![], primary_key: None, unique: vec![], temporary: false };
+        let table =
+            Table { defaults: vec![None; n], checks: vec![], primary_key: None, unique: vec![], temporary: false, generated: vec![], sequences: vec![] };
         let mut desc = p.desc;
         desc.keys.clear();
         desc.types.iter_mut().for_each(|t| t.nullable = true);
@@ -289,9 +301,6 @@ impl Session {
 
     async fn create_index(&mut self, p: CreateIndexPlan) -> Result<Response, SqlError> {
         let tag = Response::Tag("CREATE INDEX".into());
-        if p.unique {
-            return Err(SqlError::unsupported("CREATE UNIQUE INDEX", "declare the key in CREATE TABLE, or create the index without UNIQUE"));
-        }
         let catalog = self.catalog();
         let schema = p.on_name.schema.clone();
         let name = match p.name {
@@ -318,8 +327,10 @@ impl Session {
             let item = catalog.item(p.on).cloned().ok_or_else(|| SqlError::internal("the view is gone"))?;
             self.shared.planner.view_mir(&catalog, &item)?;
         }
-        let kind = ItemKind::Index { on: p.on, key: p.key_sql };
-        let item = self.item(self.shared.allocate_id(), &name, kind, RelDesc::default(), p.create_sql, vec![p.on]);
+        // The table that takes the key is another one.
+        let on = if p.unique { self.add_unique(p.on, &name.name, &p.keys).await? } else { p.on };
+        let kind = ItemKind::Index { on, key: p.key_sql };
+        let item = self.item(self.shared.allocate_id(), &name, kind, RelDesc::default(), p.create_sql, vec![on]);
         self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(tag)
     }
@@ -401,6 +412,9 @@ impl Session {
         if p.kind == ObjectKind::Database {
             return Err(SqlError::unsupported("DROP DATABASE", "there is one database; remove its data directory"));
         }
+        if p.kind == ObjectKind::Index {
+            return self.drop_indexes(&roots).await;
+        }
         let order = catalog.drop_order(&roots, p.cascade)?;
         // What is in a dropped schema was not named itself.
         let named: Vec<GlobalId> = p.objects.iter().map(|o| o.id).collect();
@@ -435,6 +449,7 @@ impl Session {
             .filter(|id| !roots.contains(id))
             .filter_map(|id| catalog.item(*id))
             .filter(|i| !matches!(i.kind, ItemKind::Index { .. } | ItemKind::Errors { .. } | ItemKind::ViewErrors { .. }))
+            .filter(|i| !catalog.owner_of(i.id).is_some_and(|o| order.contains(&o.0.id)))
             .filter(|i| !matches!(i.kind, ItemKind::SourceTable { source, .. } if order.contains(&source)))
             .map(|i| format!("drop cascades to {} {}", i.noun(), self.shown_name(i)))
             .collect();
@@ -448,7 +463,7 @@ impl Session {
         }
     }
 
-    fn existing(&self, object: &ObjectRef) -> Result<Item, SqlError> {
+    pub(super) fn existing(&self, object: &ObjectRef) -> Result<Item, SqlError> {
         self.catalog()
             .item(object.id)
             .map(|i| (**i).clone())
@@ -456,47 +471,16 @@ impl Session {
     }
 
     async fn rename(&mut self, kind: ObjectKind, object: &ObjectRef, to: String) -> Result<Response, SqlError> {
-        let mut item = self.existing(object)?;
-        self.check_unreferenced(&item, "rename")?;
-        item.name = to;
-        self.apply(vec![Op::Update { item: Box::new(item) }])?;
+        let item = self.existing(object)?;
+        let schema = item.schema.clone();
+        self.rename_relation(item, schema, to)?;
         Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
     }
 
-    async fn rename_column(&mut self, relation: GlobalId, column: usize, to: String) -> Result<Response, SqlError> {
-        let mut item = (*self.table(relation)?).clone();
-        self.check_unreferenced(&item, "rename a column of")?;
-        if item.desc.names.contains(&to) {
-            return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{to}\" of relation \"{}\" already exists", item.name)));
-        }
-        item.desc.names[column] = to;
-        self.apply(vec![Op::Update { item: Box::new(item) }])?;
-        Ok(Response::Tag("ALTER TABLE".into()))
-    }
-
-    /// Texts of views name what they read: those names must go on meaning it.
-    fn check_unreferenced(&self, item: &Item, what: &str) -> Result<(), SqlError> {
-        // Relations that a source feeds do not name it in any text.
-        let fed = |i: &Item| matches!(i.kind, ItemKind::SourceTable { .. } | ItemKind::Errors { .. } | ItemKind::ViewErrors { .. });
-        match self.catalog().dependants(item.id).find(|i| !fed(i)) {
-            None => Ok(()),
-            Some(d) => {
-                let e = SqlError::new(
-                    state::DEPENDENT_OBJECTS_STILL_EXIST,
-                    format!("cannot {what} {} {} because other objects depend on it", item.noun(), item.name),
-                );
-                Err(e
-                    .with_detail(format!("{} {} names it in its definition", d.noun(), d.name))
-                    .with_hint("Drop and create the dependent objects around the change."))
-            }
-        }
-    }
-
     async fn set_schema(&mut self, object: &ObjectRef, schema: String) -> Result<Response, SqlError> {
-        let mut item = self.existing(object)?;
-        self.check_unreferenced(&item, "move")?;
-        item.schema = schema;
-        self.apply(vec![Op::Update { item: Box::new(item) }])?;
+        let item = self.existing(object)?;
+        let name = item.name.clone();
+        self.rename_relation(item, schema, name)?;
         Ok(Response::Tag("ALTER TABLE".into()))
     }
 
@@ -517,7 +501,7 @@ impl Session {
     }
 
     /// The session's schema for temporary objects, made on demand.
-    fn temp_schema(&mut self, ops: &mut Vec<Op>) -> String {
+    pub(super) fn temp_schema(&mut self, ops: &mut Vec<Op>) -> String {
         let name = self.temp_schema_name();
         if self.temp_schema.is_none() {
             ops.push(Op::CreateSchema { name: name.clone(), oid: self.shared.allocate_id().0 as u32 });
@@ -585,6 +569,7 @@ fn drop_word(kind: ObjectKind) -> &'static str {
         ObjectKind::Type => "TYPE",
         ObjectKind::Schema => "SCHEMA",
         ObjectKind::Database => "DATABASE",
+        ObjectKind::Sequence => "SEQUENCE",
         _ => "OBJECT",
     }
 }
@@ -595,6 +580,7 @@ fn check_kind(kind: ObjectKind, item: &Item) -> Result<(), SqlError> {
         ObjectKind::View => matches!(item.kind, ItemKind::View { .. }),
         ObjectKind::MaterializedView => matches!(item.kind, ItemKind::MaterializedView { .. }),
         ObjectKind::Index => matches!(item.kind, ItemKind::Index { .. }),
+        ObjectKind::Sequence => matches!(item.kind, ItemKind::Sequence(_)),
         ObjectKind::Source => matches!(item.kind, ItemKind::Source(_) | ItemKind::SourceTable { .. }),
         _ => true,
     };
@@ -611,7 +597,7 @@ fn check_kind(kind: ObjectKind, item: &Item) -> Result<(), SqlError> {
 }
 
 /// User-defined types that columns have.
-fn user_types(catalog: &Catalog, desc: &RelDesc) -> Vec<GlobalId> {
+pub(super) fn user_types(catalog: &Catalog, desc: &RelDesc) -> Vec<GlobalId> {
     let oids: Vec<u32> = desc.types.iter().map(|t| if let SqlType::Array(e) = &t.ty { e.oid() } else { t.ty.oid() }).collect();
     catalog.items().filter(|i| matches!(i.kind, ItemKind::Type(_)) && oids.contains(&i.oid())).map(|i| i.id).collect()
 }
@@ -646,8 +632,13 @@ pub(crate) fn table_sql(name: &FullName, desc: &RelDesc, table: &Table) -> Strin
     let mut lines: Vec<String> = Vec::new();
     for (i, (column, ty)) in desc.names.iter().zip(&desc.types).enumerate() {
         let mut line = format!("{} {}", quote(column), type_name(&ty.ty, ty.typmod));
-        if let Some(Some(d)) = table.defaults.get(i) {
-            line += &format!(" DEFAULT {d}");
+        let identity = table.sequences.iter().find(|s| s.column == i).and_then(|s| s.identity);
+        match (identity, table.generated.get(i), table.defaults.get(i)) {
+            (Some(true), _, _) => line += " GENERATED ALWAYS AS IDENTITY",
+            (Some(false), _, _) => line += " GENERATED BY DEFAULT AS IDENTITY",
+            (_, Some(Some(g)), _) => line += &format!(" GENERATED ALWAYS AS ({g}) STORED"),
+            (_, _, Some(Some(d))) => line += &format!(" DEFAULT {d}"),
+            _ => {}
         }
         if !ty.nullable {
             line += " NOT NULL";
@@ -656,7 +647,7 @@ pub(crate) fn table_sql(name: &FullName, desc: &RelDesc, table: &Table) -> Strin
     }
     let list = |c: &Constraint| c.columns.iter().map(|i| quote(&desc.names[*i])).collect::<Vec<_>>().join(", ");
     lines.extend(table.primary_key.iter().map(|c| format!("CONSTRAINT {} PRIMARY KEY ({})", quote(&c.name), list(c))));
-    lines.extend(table.unique.iter().map(|c| format!("CONSTRAINT {} UNIQUE ({})", quote(&c.name), list(c))));
+    lines.extend(table.unique.iter().filter(|c| !c.index).map(|c| format!("CONSTRAINT {} UNIQUE ({})", quote(&c.name), list(c))));
     lines.extend(table.checks.iter().map(|(n, text)| format!("CONSTRAINT {} CHECK ({text})", quote(n))));
     format!("CREATE TABLE {} ({})", qualified(&name.schema, &name.name), lines.join(", "))
 }

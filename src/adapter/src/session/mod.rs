@@ -8,6 +8,8 @@
 //! A session plans on the catalog as it is when the statement starts; if an object vanishes before the coordinator
 //! gets to it, the coordinator says so. Not here: the wire (`server`), order between sessions (`coordinator`).
 
+/// ALTER TABLE: rows and what depends on them.
+mod alter;
 /// COPY in and out.
 pub mod copy;
 /// DECLARE, FETCH, CLOSE.
@@ -74,6 +76,8 @@ pub struct Session {
     /// When the statement in hand must have ended.
     deadline: Option<Instant>,
     temp_schema: Option<String>,
+    /// What the session has got from sequences.
+    sequences: crate::sequences::Access,
     /// The catalog with the open transaction's changes, made on the shared one of this version.
     overlay: parking_lot::Mutex<Option<(u64, Arc<crate::catalog::Catalog>)>>,
 }
@@ -183,8 +187,10 @@ impl Session {
         shared.cancels.lock().insert(pid, (secret, cancel.clone()));
         shared.metrics.sessions.inc();
         let told = settings.reported().into_iter().collect();
+        let sequences = crate::sequences::Access { sequences: shared.sequences.clone(), got: Default::default() };
         Ok(Session {
             shared,
+            sequences,
             user: startup.user,
             pid,
             secret,
@@ -233,7 +239,7 @@ impl Session {
 
     /// Settings that value text depends on (TimeZone, DateStyle, IntervalStyle, bytea_output, extra_float_digits).
     pub fn text_context(&self) -> EvalCtx {
-        session_ctx(&self.settings, &self.catalog(), &self.user, now_micros(), now_micros())
+        session_ctx(&self.settings, &self.catalog(), &self.user, self.sequences.clone(), now_micros(), now_micros())
     }
 
     /// How long the session may idle in its present state before it is ended with 25P03: `None` is for ever.
@@ -347,8 +353,18 @@ impl Session {
                 let names = self.names();
                 tokio::task::block_in_place(|| sql::plan::plan(parsed, &names, &typed))?
             };
-            let is_write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate(_) | Plan::CreateTableAs(_));
-            let response = Box::pin(self.run(plan)).await?;
+            let is_write =
+                matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate { .. } | Plan::CreateTableAs(_) | Plan::AlterTable(_));
+            let response = match Box::pin(self.run(plan)).await {
+                // Another session has dropped or altered what the plan was made for: its name may mean something new.
+                Err(e) if autocommit && crate::is_vanished(&e) && attempts < 10 => {
+                    attempts += 1;
+                    self.rollback();
+                    self.txn.begin_implicit(now_micros());
+                    continue;
+                }
+                r => r?,
+            };
             same_result(prepared, &response)?;
             if !(autocommit && is_write) {
                 return Ok(response);
@@ -394,7 +410,7 @@ impl Session {
     pub(crate) fn names(&self) -> SessionCatalog<'_> {
         let catalog = self.catalog();
         let now = self.txn.started_micros().unwrap_or_else(now_micros);
-        let ctx = session_ctx(&self.settings, &catalog, &self.user, now, now_micros());
+        let ctx = session_ctx(&self.settings, &catalog, &self.user, self.sequences.clone(), now, now_micros());
         SessionCatalog {
             catalog,
             planner: &self.shared.planner,
@@ -414,7 +430,7 @@ impl Session {
             Plan::Insert(p) => self.insert(*p).await,
             Plan::Update(p) => self.update(*p).await,
             Plan::Delete(p) => self.delete(*p).await,
-            Plan::Truncate(ids) => self.truncate(ids).await,
+            Plan::Truncate { tables, restart_identity } => self.truncate(tables, restart_identity).await,
             Plan::CopyTo(p) => self.copy_to(*p).await,
             Plan::CopyFrom(p) => self.copy_from(*p).await,
             Plan::Begin(tag, modes) => self.begin(tag, &modes),
@@ -511,10 +527,14 @@ impl Session {
                 self.prepared.clear();
                 self.settings.reset_all();
                 self.drop_temp()?;
+                *self.sequences.got.lock() = Default::default();
                 "DISCARD ALL"
             }
             DiscardKind::Plans => "DISCARD PLANS",
-            DiscardKind::Sequences => "DISCARD SEQUENCES",
+            DiscardKind::Sequences => {
+                *self.sequences.got.lock() = Default::default();
+                "DISCARD SEQUENCES"
+            }
             DiscardKind::Temp => {
                 self.drop_temp()?;
                 "DISCARD TEMP"

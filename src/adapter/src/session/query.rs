@@ -175,7 +175,9 @@ impl Session {
         let mir = optimize::optimize(mir, &octx)?;
         // Arrangements that run: the transaction's own do not yet.
         let running = self.shared.catalog();
-        optimize::plan_peek(&mir, finishing, &octx, &|id| self.shared.planner.indexes_on(&running, id))
+        let young = self.young();
+        let readable = |id| self.shared.planner.indexes_on(&running, id).into_iter().filter(|i| !young.contains(&i.0)).collect();
+        optimize::plan_peek(&mir, finishing, &octx, &readable)
     }
 
     /// System relations become constants.
@@ -198,8 +200,15 @@ impl Session {
             .filter(|(n, _)| !n.is_empty())
             .map(|(n, p)| (n.clone(), p.statement.as_ref().map_or_else(String::new, |s| s.text.clone())))
             .collect();
-        let ctx =
-            crate::builtin::BuiltinCtx { catalog, introspection: &introspection, settings: &settings, user: &self.user, pid: self.pid, prepared: &prepared };
+        let ctx = crate::builtin::BuiltinCtx {
+            catalog,
+            introspection: &introspection,
+            settings: &settings,
+            user: &self.user,
+            pid: self.pid,
+            prepared: &prepared,
+            sequences: &self.shared.sequences,
+        };
         replace_builtins(&mut mir, &ctx);
         Ok(mir)
     }
@@ -209,15 +218,28 @@ impl Session {
     pub(super) fn overlay(&self, catalog: &Arc<Catalog>, mir: &mut Mir) -> Result<(), SqlError> {
         let writes = self.txn.writes();
         let made = self.made_here();
-        if writes.is_empty() && made.is_empty() {
+        let young = self.young();
+        if writes.is_empty() && made.is_empty() && young.is_empty() {
             return Ok(());
         }
-        self.shared.planner.expand(catalog, mir, &|id| writes.iter().any(|w| w.0 == id) || made.contains(&id))?;
+        let touched = |id| writes.iter().any(|w| w.0 == id) || made.contains(&id) || young.contains(&id);
+        self.shared.planner.expand(catalog, mir, &touched)?;
+        // A table that took another's place has no rows before that.
+        if mir.global_ids().iter().any(|id| young.contains(id) && !made.contains(id)) {
+            return Err(SqlError::new(state::SERIALIZATION_FAILURE, "could not serialize access: a table was altered meanwhile")
+                .with_hint("The transaction might succeed if retried."));
+        }
         if let Some(item) = mir.global_ids().into_iter().filter(|id| made.contains(id)).filter_map(|id| catalog.item(id)).find(|i| !is_table(i)) {
             return Err(SqlError::unsupported(format!("reading {} \"{}\" in the transaction that creates it", item.noun(), item.name), "commit first"));
         }
         add_writes(mir, writes, &made);
         Ok(())
+    }
+
+    /// What others have made since the block's first read: not readable at its time.
+    fn young(&self) -> BTreeSet<GlobalId> {
+        let Some(at) = self.txn.read_at() else { return BTreeSet::new() };
+        self.shared.born.lock().iter().filter(|b| *b.1 > at).map(|b| *b.0).collect()
     }
 
     /// Errors: 0A000 for AS OF over an object that the transaction has made.

@@ -36,6 +36,8 @@ pub struct Open {
     pub ddl: Vec<Op>,
     /// Names with the writes and catalog changes before them.
     pub savepoints: Vec<(String, usize, usize)>,
+    /// Catalog changes were made from what was read: it must still hold.
+    pub rewrites: bool,
     /// A statement ran that cannot share a transaction with writes.
     pub statements: usize,
 }
@@ -91,6 +93,10 @@ impl Transaction {
     pub fn writes(&self) -> &[(GlobalId, Deltas)] {
         self.get().map_or(&[], |o| &o.writes)
     }
+    /// The time at which a block reads, once it does.
+    pub fn read_at(&self) -> Option<Timestamp> {
+        self.get().and_then(|o| o.read_at)
+    }
     pub fn ddl(&self) -> &[Op] {
         self.get().map_or(&[], |o| &o.ddl)
     }
@@ -117,12 +123,12 @@ impl Transaction {
 impl Session {
     /// Errors: 25006 for writes in a read-only transaction.
     pub(super) fn check_allowed(&self, plan: &Plan) -> Result<(), SqlError> {
-        let write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate(_) | Plan::CopyFrom(_));
+        let write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate { .. } | Plan::CopyFrom(_));
         let verb = match plan {
             Plan::Insert(_) => "INSERT",
             Plan::Update(_) => "UPDATE",
             Plan::Delete(_) => "DELETE",
-            Plan::Truncate(_) => "TRUNCATE TABLE",
+            Plan::Truncate { .. } => "TRUNCATE TABLE",
             Plan::CopyFrom(_) => "COPY FROM",
             _ => "this statement",
         };
@@ -235,11 +241,13 @@ impl Session {
     pub(super) async fn commit(&mut self) -> Result<(), SqlError> {
         let Transaction::Open(open) = std::mem::replace(&mut self.txn, Transaction::None) else { return Ok(()) };
         self.cursors.retain(|_, c| c.is_held());
-        let result = if open.writes.is_empty() && open.ddl.is_empty() {
+        // What sequences have given out is durable with the transaction that asked.
+        let sequences = std::mem::take(&mut self.sequences.got.lock().used);
+        let result = if open.writes.is_empty() && open.ddl.is_empty() && !sequences {
             Ok(())
         } else {
             // Changes to the catalog alone do not depend on rows.
-            let read_at = open.read_at.or(open.validate_from).filter(|_| !open.writes.is_empty());
+            let read_at = open.read_at.or(open.validate_from).filter(|_| !open.writes.is_empty() || open.rewrites);
             let write = WriteTxn { ddl: open.ddl.clone(), writes: open.writes, read_set: open.read_set, read_at };
             // From here on the commit stands even if the client vanishes: no cancel.
             self.shared.ask(|answer| Request::Write(write, answer)).await.map(|_| ())
@@ -355,6 +363,9 @@ fn ddl_verb(plan: &Plan) -> &'static str {
         Plan::CreateSchema { .. } => "CREATE SCHEMA",
         Plan::CreateDatabase { .. } => "CREATE DATABASE",
         Plan::CreateType { .. } => "CREATE TYPE",
+        Plan::CreateSequence(_) => "CREATE SEQUENCE",
+        Plan::AlterSequence(_) => "ALTER SEQUENCE",
+        Plan::AlterTable(_) => "ALTER TABLE",
         Plan::CreateSecret { .. } => "CREATE SECRET",
         Plan::CreateConnection(_) => "CREATE CONNECTION",
         Plan::CreateSource(_) => "CREATE SOURCE",
@@ -364,6 +375,7 @@ fn ddl_verb(plan: &Plan) -> &'static str {
         Plan::AlterRename { .. }
         | Plan::AlterRenameSchema { .. }
         | Plan::AlterRenameColumn { .. }
+        | Plan::AlterRenameConstraint { .. }
         | Plan::AlterSetSchema { .. }
         | Plan::AlterOptions { .. }
         | Plan::AlterSecret { .. }

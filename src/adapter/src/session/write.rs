@@ -2,7 +2,7 @@
 //!
 //! A statement reads at the transaction's time with its own writes laid over, and buffers what it changes.
 
-use super::query::{constant, rows_response, Row};
+use super::query::{rows_response, Row};
 use super::read_set::{key_bytes, ReadSet};
 use super::{Response, Session};
 use crate::catalog::Item;
@@ -24,8 +24,9 @@ impl Session {
     pub(super) async fn insert(&mut self, plan: InsertPlan) -> Result<Response, SqlError> {
         let item = self.table(plan.table)?;
         let (_, ctx) = self.statement_ctx();
-        let rows = self.collect(plan.source).await?;
-        self.check_rows(&item, &rows, &plan.checks, &ctx)?;
+        let mut rows = self.collect(plan.source).await?;
+        fill(&mut rows, &plan.late, &item.desc.types, &ctx)?;
+        self.check_rows(&item, &mut rows, &plan.checks, &ctx)?;
         let (changes, affected) = match &plan.on_conflict {
             None => (rows.iter().map(|r| (r.clone(), 1)).collect(), rows),
             Some(c) => self.resolve_conflicts(&item, rows, c, &plan.checks, &ctx).await?,
@@ -45,9 +46,12 @@ impl Session {
         types.extend(item.desc.types.iter().cloned());
         let row_types = plan.rows.types();
         let rows = self.collect_relation(plan.rows).await?;
-        let rows = self.once_each(&item, plan.arity, rows, &row_types).await?;
-        let new: Vec<Row> = rows.iter().map(|r| r[plan.arity..2 * plan.arity].to_vec()).collect();
-        self.check_rows(&item, &new, &plan.checks, &ctx)?;
+        let mut rows = self.once_each(&item, plan.arity, rows, &row_types).await?;
+        let mut new: Vec<Row> = rows.iter().map(|r| r[plan.arity..2 * plan.arity].to_vec()).collect();
+        self.check_rows(&item, &mut new, &plan.checks, &ctx)?;
+        for (row, new) in rows.iter_mut().zip(new) {
+            row.splice(plan.arity..2 * plan.arity, new);
+        }
         let mut changes: Changes = Vec::with_capacity(2 * rows.len());
         for r in &rows {
             changes.push((r[..plan.arity].to_vec(), -1));
@@ -76,9 +80,12 @@ impl Session {
         }
     }
 
-    pub(super) async fn truncate(&mut self, tables: Vec<GlobalId>) -> Result<Response, SqlError> {
+    pub(super) async fn truncate(&mut self, tables: Vec<GlobalId>, restart_identity: bool) -> Result<Response, SqlError> {
         for id in tables {
             let item = self.table(id)?;
+            if let (crate::catalog::ItemKind::Table(t), true) = (&item.kind, restart_identity) {
+                self.restart(t.sequences.iter().map(|s| s.sequence));
+            }
             let rows = self.collect_relation(get(&item)).await?;
             self.write(&item, rows.into_iter().map(|r| (r, -1)).collect()).await?;
         }
@@ -86,7 +93,7 @@ impl Session {
     }
 
     pub(super) fn table(&self, id: GlobalId) -> Result<Arc<Item>, SqlError> {
-        self.catalog().item(id).cloned().ok_or_else(|| SqlError::new(state::UNDEFINED_TABLE, "the table was dropped meanwhile"))
+        self.catalog().item(id).cloned().ok_or_else(|| crate::vanished("the table"))
     }
 
     /// Buffers changes after a look at the table's keys.
@@ -114,11 +121,20 @@ impl Session {
         Ok(())
     }
 
-    /// NOT NULL and CHECK.
-    pub(super) fn check_rows(&self, item: &Item, rows: &[Row], checks: &RowChecks, ctx: &EvalCtx) -> Result<(), SqlError> {
+    /// Generated columns, NOT NULL and CHECK.
+    pub(super) fn check_rows(&self, item: &Item, rows: &mut [Row], checks: &RowChecks, ctx: &EvalCtx) -> Result<(), SqlError> {
+        if !checks.generated.is_empty() {
+            let exprs: Vec<HirScalar> = checks.generated.iter().map(|g| g.1.clone()).collect();
+            let values = evaluate(&exprs, rows, &item.desc.types, ctx)?;
+            for (row, values) in rows.iter_mut().zip(values) {
+                for ((column, _), v) in checks.generated.iter().zip(values) {
+                    row[*column] = v;
+                }
+            }
+        }
         let failing =
             |row: &Row| format!("Failing row contains ({}).", row.iter().zip(&item.desc.types).map(|(v, t)| shown(v, t, ctx)).collect::<Vec<_>>().join(", "));
-        for row in rows {
+        for row in rows.iter() {
             if let Some(c) = checks.not_null.iter().find(|c| row[**c].is_null()) {
                 let m = format!("null value in column \"{}\" of relation \"{}\" violates not-null constraint", item.desc.names[*c], item.name);
                 let e = SqlError::new(state::NOT_NULL_VIOLATION, m).with_detail(failing(row));
@@ -233,8 +249,8 @@ impl Session {
                     continue;
                 }
             }
-            let new = evaluate(exprs, std::slice::from_ref(&both), &both_types, ctx)?.remove(0);
-            self.check_rows(item, std::slice::from_ref(&new), checks, ctx)?;
+            let mut new = evaluate(exprs, std::slice::from_ref(&both), &both_types, ctx)?.remove(0);
+            self.check_rows(item, std::slice::from_mut(&mut new), checks, ctx)?;
             for (columns, map) in arbiters.iter().zip(&mut existing) {
                 if let Some(k) = key_of(&old, columns) {
                     map.remove(&k);
@@ -272,8 +288,23 @@ impl Session {
     }
 }
 
+/// Puts what defaults give into columns of rows that came without, row by row.
+pub(super) fn fill(rows: &mut [Row], late: &[(usize, HirScalar)], types: &[ColType], ctx: &EvalCtx) -> Result<(), SqlError> {
+    let exprs: Vec<HirScalar> = late.iter().map(|l| l.1.clone()).collect();
+    if exprs.is_empty() || rows.is_empty() {
+        return Ok(());
+    }
+    let made = evaluate(&exprs, &vec![vec![Value::Null; types.len()]; rows.len()], types, ctx)?;
+    for (row, values) in rows.iter_mut().zip(made) {
+        for ((column, _), v) in late.iter().zip(values) {
+            row[*column] = v;
+        }
+    }
+    Ok(())
+}
+
 /// The table as a relation.
-fn get(item: &Item) -> Hir {
+pub(super) fn get(item: &Item) -> Hir {
     Hir::Get { id: item.id, types: item.desc.types.clone(), keys: item.desc.keys.clone() }
 }
 
@@ -314,12 +345,4 @@ fn shown(value: &Value, ty: &ColType, ctx: &EvalCtx) -> String {
 /// The part of a context that text output needs.
 pub(super) fn text_style(ctx: &EvalCtx) -> TextStyle {
     ctx.text_style()
-}
-
-/// A default that reads nothing.
-pub(super) fn default_value(default: Option<&HirScalar>, ctx: &EvalCtx) -> Result<Value, SqlError> {
-    match default {
-        Some(d) => constant(d.clone(), ctx),
-        None => Ok(Value::Null),
-    }
 }

@@ -552,7 +552,6 @@ pub const FUNCS: &[Entry] = &[
             "pg_get_statisticsobjdef_expressions",
             "pg_get_partkeydef",
             "pg_get_partition_constraintdef",
-            "pg_get_serial_sequence",
             "pg_get_function_sqlbody",
             "pg_get_functiondef",
             "pg_get_function_arg_default",
@@ -568,6 +567,19 @@ pub const FUNCS: &[Entry] = &[
         ],
         |_, _| Ok(Value::Null)
     ),
+    val!(["nextval_oid"], |a, call| Ok(Value::Int8(call.ctx.catalog.next_value(oid_of(&a[0]))?))),
+    val!(["currval_oid"], |a, call| Ok(Value::Int8(call.ctx.catalog.current_value(Some(oid_of(&a[0])))?))),
+    val!(["lastval"], |_, call| Ok(Value::Int8(call.ctx.catalog.current_value(None)?))),
+    val!(["setval_oid", "setval3_oid"], |a, call| {
+        let value = a[1].as_i64().unwrap_or(0);
+        call.ctx.catalog.set_value(oid_of(&a[0]), value, a.get(2) != Some(&Value::Bool(false)))?;
+        Ok(Value::Int8(value))
+    }),
+    val!(["pg_sequence_last_value"], |a, call| Ok(call.ctx.catalog.last_value(oid_of(&a[0])).map_or(Value::Null, Value::Int8))),
+    val!(["pg_get_serial_sequence"], |a, call| {
+        let table = relation(a[0].as_str().unwrap_or(""), call.ctx)?;
+        Ok(text_or_null(call.ctx.catalog.owned_sequence(table, a[1].as_str().unwrap_or(""))?))
+    }),
     val!(["pg_get_function_result"], |a, call| Ok(match catalog::proc_by_oid(oid_of(&a[0])) {
         Some(p) => {
             let set = if p.returns_set { "SETOF " } else { "" };

@@ -9,8 +9,7 @@ pub struct CreateTable {
     pub temporary: bool,
     pub columns: Vec<ColumnDef>,
     pub constraints: Vec<TableConstraint>,
-    /// LIKE other.
-    pub like: Vec<ObjectName>,
+    pub like: Vec<Like>,
     pub options: Vec<DdlOption>,
 }
 
@@ -26,10 +25,100 @@ pub struct ColumnDef {
     pub unique: bool,
     pub checks: Vec<(Option<String>, Expr, Span)>,
     /// GENERATED … AS IDENTITY.
-    pub identity: Option<Pos>,
+    pub identity: Option<Identity>,
     /// GENERATED ALWAYS AS (…) STORED.
-    pub generated: Option<Pos>,
+    pub generated: Option<(Expr, Span)>,
     pub references: Option<Pos>,
+}
+
+/// `LIKE other INCLUDING …`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Like {
+    pub name: ObjectName,
+    /// Columns that are written before it.
+    pub after: usize,
+    pub defaults: bool,
+    pub constraints: bool,
+    pub indexes: bool,
+    pub identity: bool,
+    pub generated: bool,
+    pub comments: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Identity {
+    /// GENERATED ALWAYS, else BY DEFAULT.
+    pub always: bool,
+    pub options: SequenceOptions,
+    pub pos: Pos,
+}
+
+/// What CREATE and ALTER SEQUENCE and identity columns say, each if it is said.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct SequenceOptions {
+    pub ty: Option<TypeName>,
+    pub increment: Option<i64>,
+    pub start: Option<i64>,
+    /// `Some(None)`: NO MINVALUE.
+    pub min: Option<Option<i64>>,
+    pub max: Option<Option<i64>>,
+    pub cycle: Option<bool>,
+    /// RESTART [WITH n].
+    pub restart: Option<Option<i64>>,
+    /// `Some(None)`: OWNED BY NONE; else a column's full name.
+    pub owned_by: Option<Option<ObjectName>>,
+    pub name: Option<ObjectName>,
+}
+
+/// One change of ALTER TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableAction {
+    AddColumn {
+        column: ColumnDef,
+        if_not_exists: bool,
+    },
+    DropColumn {
+        column: Ident,
+        if_exists: bool,
+        cascade: bool,
+    },
+    AddConstraint(TableConstraint),
+    DropConstraint {
+        name: Ident,
+        if_exists: bool,
+        cascade: bool,
+    },
+    SetDefault(Ident, Expr, Span),
+    DropDefault(Ident),
+    SetNotNull(Ident),
+    DropNotNull(Ident),
+    SetType {
+        column: Ident,
+        ty: TypeName,
+        using: Option<Expr>,
+    },
+    AddIdentity(Ident, Identity),
+    /// SET GENERATED ALWAYS or BY DEFAULT, and changes to the sequence.
+    SetIdentity {
+        column: Ident,
+        always: Option<bool>,
+        options: SequenceOptions,
+    },
+    DropIdentity {
+        column: Ident,
+        if_exists: bool,
+    },
+    DropExpression {
+        column: Ident,
+        if_exists: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterTable {
+    pub name: ObjectName,
+    pub if_exists: bool,
+    pub actions: Vec<TableAction>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -288,9 +377,7 @@ pub enum AlterAction {
     SetOptions(Vec<DdlOption>),
     ResetOptions(Vec<String>),
     OwnerTo(String),
-    AddColumn { column: ColumnDef, if_not_exists: bool },
-    DropColumn { column: Ident, if_exists: bool, cascade: bool },
-    AddConstraint(TableConstraint),
+    RenameConstraint(Ident, Ident),
     SetSecret(String),
     Other(Pos),
 }

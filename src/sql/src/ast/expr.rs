@@ -209,6 +209,14 @@ pub struct TypeName {
 }
 
 impl Expr {
+    /// The parts of a plain, possibly qualified name.
+    pub fn name_parts(&self) -> Option<Vec<String>> {
+        match &*self.kind {
+            ExprKind::Column(parts) => Some(parts.iter().map(|p| p.name.clone()).collect()),
+            _ => None,
+        }
+    }
+
     pub fn new(kind: ExprKind, pos: Pos) -> Expr {
         Expr { kind: Box::new(kind), pos }
     }

@@ -8,7 +8,10 @@ pub enum Statement {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
-    Truncate(Vec<ObjectName>),
+    Truncate {
+        names: Vec<ObjectName>,
+        restart_identity: bool,
+    },
     Subscribe(Box<Subscribe>),
     Copy(Box<Copy>),
     CreateTable(Box<CreateTable>),
@@ -47,6 +50,18 @@ pub enum Statement {
     },
     Drop(Box<Drop>),
     Alter(Box<Alter>),
+    AlterTable(Box<AlterTable>),
+    CreateSequence {
+        name: ObjectName,
+        if_not_exists: bool,
+        temporary: bool,
+        options: SequenceOptions,
+    },
+    AlterSequence {
+        name: ObjectName,
+        if_exists: bool,
+        options: SequenceOptions,
+    },
     Comment {
         kind: ObjectKind,
         name: ObjectName,
@@ -100,7 +115,8 @@ pub struct Insert {
     pub table: ObjectName,
     pub alias: Option<Ident>,
     pub columns: Vec<AssignTarget>,
-    pub overriding: bool,
+    /// OVERRIDING SYSTEM VALUE (true) or USER VALUE.
+    pub overriding: Option<bool>,
     pub source: InsertSource,
     pub on_conflict: Option<OnConflict>,
     pub returning: Vec<Target>,

@@ -20,6 +20,11 @@ impl Parser<'_> {
             "connection" => self.create_connection(or_replace),
             _ if or_replace => self.unsupported_object(&w),
             "table" => self.create_table(temporary),
+            "sequence" => {
+                self.next();
+                let if_not_exists = self.if_not_exists()?;
+                Ok(Statement::CreateSequence { name: self.object_name()?, if_not_exists, temporary, options: self.sequence_options()? })
+            }
             _ if temporary => self.unsupported_object(&w),
             "index" | "unique" | "default" => self.create_index(),
             "schema" => {
@@ -67,7 +72,6 @@ impl Parser<'_> {
             "procedure",
             "trigger",
             "extension",
-            "sequence",
             "role",
             "user",
             "group",
@@ -175,13 +179,31 @@ impl Parser<'_> {
     }
 
     /// A column, a constraint or LIKE.
-    pub fn table_element(&mut self, columns: &mut Vec<ColumnDef>, constraints: &mut Vec<TableConstraint>, like: &mut Vec<ObjectName>) -> Result<(), SqlError> {
+    pub fn table_element(&mut self, columns: &mut Vec<ColumnDef>, constraints: &mut Vec<TableConstraint>, like: &mut Vec<Like>) -> Result<(), SqlError> {
         if self.eat_kw("like") {
-            like.push(self.object_name()?);
+            let name = self.object_name()?;
+            let no = false;
+            let mut l = Like { name, after: columns.len(), defaults: no, constraints: no, indexes: no, identity: no, generated: no, comments: no };
             while self.is_any_kw(&["including", "excluding"]) {
-                self.next();
-                self.col_label()?;
+                let on = self.eat_kw("including");
+                if !on {
+                    self.next();
+                }
+                let word = self.col_label()?;
+                match word.name.as_str() {
+                    "all" => (l.defaults, l.constraints, l.indexes, l.identity, l.generated, l.comments) = (on, on, on, on, on, on),
+                    "defaults" => l.defaults = on,
+                    "constraints" => l.constraints = on,
+                    "indexes" => l.indexes = on,
+                    "identity" => l.identity = on,
+                    "generated" => l.generated = on,
+                    "comments" => l.comments = on,
+                    // What there is nothing of to copy.
+                    "storage" | "compression" | "statistics" => {}
+                    _ => return Err(self.error()),
+                }
             }
+            like.push(l);
             return Ok(());
         }
         if self.is_any_kw(&["constraint", "check", "primary", "unique", "foreign", "exclude"]) && !self.is_plain_column() {
@@ -301,14 +323,13 @@ impl Parser<'_> {
                 }
                 self.expect_kw("as")?;
                 if self.eat_kw("identity") {
-                    c.identity = Some(pos);
-                    if self.is_punct("(") {
-                        return Err(SqlError::unsupported("identity options", "leave them out").at(self.pos()));
-                    }
+                    c.identity = Some(Identity { always, options: self.identity_options()?, pos });
                 } else {
-                    self.parens(Self::expr)?;
+                    let start = self.span().end;
+                    let e = self.parens(Self::expr)?;
+                    let span = Span { start, end: self.last_end() - 1 };
                     self.expect_kw("stored")?;
-                    c.generated = Some(pos);
+                    c.generated = Some((e, span));
                 }
             } else if self.is_kw("references") {
                 self.references()?;
@@ -322,6 +343,66 @@ impl Parser<'_> {
                 return Ok(c);
             }
         }
+    }
+
+    /// `( … )` behind AS IDENTITY.
+    fn identity_options(&mut self) -> Result<SequenceOptions, SqlError> {
+        if self.is_punct("(") {
+            return self.parens(Self::sequence_options);
+        }
+        Ok(SequenceOptions::default())
+    }
+
+    fn sequence_options(&mut self) -> Result<SequenceOptions, SqlError> {
+        let mut o = SequenceOptions::default();
+        while self.sequence_option(&mut o)? {}
+        Ok(o)
+    }
+
+    /// Takes one option in; false if there is none. Errors: 42601 for one that is said twice.
+    fn sequence_option(&mut self, o: &mut SequenceOptions) -> Result<bool, SqlError> {
+        let twice = SqlError::new(repr::error::state::SYNTAX_ERROR, "conflicting or redundant options").at(self.pos());
+        let said;
+        if self.eat_kw("as") {
+            said = o.ty.replace(self.type_name()?).is_some();
+        } else if self.eat_kw("increment") {
+            self.eat_kw("by");
+            said = o.increment.replace(self.signed_integer()?).is_some();
+        } else if self.eat_kw("start") {
+            self.eat_kw("with");
+            said = o.start.replace(self.signed_integer()?).is_some();
+        } else if self.eat_kw("restart") {
+            let with = self.eat_kw("with") || matches!(self.tok(), Tok::Number(_)) || self.is_op("-");
+            let n = if with { Some(self.signed_integer()?) } else { None };
+            said = o.restart.replace(n).is_some();
+        } else if self.eat_kw("minvalue") {
+            said = o.min.replace(Some(self.signed_integer()?)).is_some();
+        } else if self.eat_kw("maxvalue") {
+            said = o.max.replace(Some(self.signed_integer()?)).is_some();
+        } else if self.eat_kw("cache") {
+            // Values are not cached: none is lost by it.
+            self.signed_integer()?;
+            said = false;
+        } else if self.eat_kw("cycle") {
+            said = o.cycle.replace(true).is_some();
+        } else if self.eat_kws(&["no", "minvalue"]) {
+            said = o.min.replace(None).is_some();
+        } else if self.eat_kws(&["no", "maxvalue"]) {
+            said = o.max.replace(None).is_some();
+        } else if self.eat_kws(&["no", "cycle"]) {
+            said = o.cycle.replace(false).is_some();
+        } else if self.eat_kws(&["owned", "by"]) {
+            let owner = if self.eat_kw("none") { None } else { Some(self.object_name()?) };
+            said = o.owned_by.replace(owner).is_some();
+        } else if self.eat_kws(&["sequence", "name"]) {
+            said = o.name.replace(self.object_name()?).is_some();
+        } else {
+            return Ok(false);
+        }
+        if said {
+            return Err(twice);
+        }
+        Ok(true)
     }
 
     fn create_index(&mut self) -> Result<Statement, SqlError> {
@@ -495,8 +576,117 @@ impl Parser<'_> {
         let if_exists = self.if_exists()?;
         self.eat_kw("only");
         let name = self.object_name()?;
+        self.eat_op("*");
+        let alters = self.is_any_kw(&["add", "drop", "alter"]);
+        if matches!(kind, ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView) && alters && !self.is_kws(&["alter", "system"]) {
+            let actions = self.comma_list(Self::table_action)?;
+            return Ok(Statement::AlterTable(Box::new(AlterTable { name, if_exists, actions })));
+        }
+        if kind == ObjectKind::Sequence && !self.is_any_kw(&["rename", "set"]) && !(self.is_kw("owner")) {
+            return Ok(Statement::AlterSequence { name, if_exists, options: self.sequence_options()? });
+        }
         let action = self.alter_action(kind)?;
         Ok(Statement::Alter(Box::new(Alter { kind, name, if_exists, action })))
+    }
+
+    fn table_action(&mut self) -> Result<TableAction, SqlError> {
+        if self.eat_kw("add") {
+            if self.is_any_kw(&["constraint", "check", "primary", "unique", "foreign", "exclude"]) && !self.is_plain_column() {
+                let c = self.table_constraint()?;
+                if self.is_kws(&["not", "valid"]) {
+                    return Err(SqlError::unsupported("NOT VALID", "rows that are there are tested too: leave it out").at(self.pos()));
+                }
+                return Ok(TableAction::AddConstraint(c));
+            }
+            self.eat_kw("column");
+            let if_not_exists = self.if_not_exists()?;
+            return Ok(TableAction::AddColumn { column: self.column_def()?, if_not_exists });
+        }
+        if self.eat_kw("drop") {
+            let constraint = self.eat_kw("constraint");
+            if !constraint {
+                self.eat_kw("column");
+            }
+            let if_exists = self.if_exists()?;
+            let name = self.col_id()?;
+            let cascade = self.eat_kw("cascade");
+            if !cascade {
+                self.eat_kw("restrict");
+            }
+            return Ok(match constraint {
+                true => TableAction::DropConstraint { name, if_exists, cascade },
+                false => TableAction::DropColumn { column: name, if_exists, cascade },
+            });
+        }
+        self.expect_kw("alter")?;
+        if self.is_kw("constraint") {
+            return Err(SqlError::unsupported("ALTER CONSTRAINT", "drop and add the constraint").at(self.pos()));
+        }
+        self.eat_kw("column");
+        let column = self.col_id()?;
+        let pos = self.pos();
+        if self.eat_kws(&["set", "default"]) {
+            let start = self.span().start;
+            let e = self.expr()?;
+            return Ok(TableAction::SetDefault(column, e, self.span_from(start)));
+        }
+        if self.eat_kws(&["drop", "default"]) {
+            return Ok(TableAction::DropDefault(column));
+        }
+        if self.eat_kws(&["set", "not", "null"]) {
+            return Ok(TableAction::SetNotNull(column));
+        }
+        if self.eat_kws(&["drop", "not", "null"]) {
+            return Ok(TableAction::DropNotNull(column));
+        }
+        if self.eat_kws(&["drop", "identity"]) {
+            return Ok(TableAction::DropIdentity { column, if_exists: self.if_exists()? });
+        }
+        if self.eat_kws(&["drop", "expression"]) {
+            return Ok(TableAction::DropExpression { column, if_exists: self.if_exists()? });
+        }
+        if self.eat_kws(&["set", "data", "type"]) || self.eat_kw("type") {
+            let ty = self.type_name()?;
+            if self.eat_kw("collate") {
+                self.object_name()?;
+            }
+            let using = if self.eat_kw("using") { Some(self.expr()?) } else { None };
+            return Ok(TableAction::SetType { column, ty, using });
+        }
+        if self.eat_kws(&["add", "generated"]) {
+            let always = self.eat_kw("always");
+            if !always {
+                self.expect_kws(&["by", "default"])?;
+            }
+            self.expect_kws(&["as", "identity"])?;
+            return Ok(TableAction::AddIdentity(column, Identity { always, options: self.identity_options()?, pos }));
+        }
+        let (mut always, mut options, mut any) = (None, SequenceOptions::default(), false);
+        loop {
+            let of_sequence = ["increment", "start", "minvalue", "maxvalue", "no", "cycle", "cache"].iter().any(|w| self.is_kw_at(1, w));
+            if self.eat_kws(&["set", "generated"]) {
+                let a = self.eat_kw("always");
+                if !a {
+                    self.expect_kws(&["by", "default"])?;
+                }
+                always = Some(a);
+            } else if self.is_kw("restart") {
+                self.sequence_option(&mut options)?;
+            } else if self.is_kw("set") && of_sequence {
+                self.next();
+                self.sequence_option(&mut options)?;
+            } else {
+                break;
+            }
+            any = true;
+        }
+        if !any {
+            if self.is_any_kw(&["set", "reset"]) {
+                return Err(SqlError::unsupported("ALTER COLUMN … SET of a storage option", "leave it out").at(pos));
+            }
+            return Err(self.error());
+        }
+        Ok(TableAction::SetIdentity { column, always, options })
     }
 
     fn alter_action(&mut self, kind: ObjectKind) -> Result<AlterAction, SqlError> {
@@ -504,6 +694,12 @@ impl Parser<'_> {
         if self.eat_kw("rename") {
             if self.eat_kw("to") {
                 return Ok(AlterAction::Rename(self.col_id()?));
+            }
+            if self.is_kw("constraint") && !self.is_kw_at(1, "to") {
+                self.next();
+                let from = self.col_id()?;
+                self.expect_kw("to")?;
+                return Ok(AlterAction::RenameConstraint(from, self.col_id()?));
             }
             self.eat_kw("column");
             let from = self.col_id()?;
@@ -526,25 +722,6 @@ impl Parser<'_> {
         }
         if kind == ObjectKind::Secret && self.eat_kw("as") {
             return Ok(AlterAction::SetSecret(self.string()?));
-        }
-        if self.eat_kw("add") {
-            if self.is_any_kw(&["constraint", "check", "primary", "unique", "foreign", "exclude"]) {
-                return Ok(AlterAction::AddConstraint(self.table_constraint()?));
-            }
-            self.eat_kw("column");
-            let if_not_exists = self.if_not_exists()?;
-            return Ok(AlterAction::AddColumn { column: self.column_def()?, if_not_exists });
-        }
-        if self.is_kw("drop") && !self.is_kw_at(1, "constraint") {
-            self.next();
-            self.eat_kw("column");
-            let if_exists = self.if_exists()?;
-            let column = self.col_id()?;
-            let cascade = self.eat_kw("cascade");
-            if !cascade {
-                self.eat_kw("restrict");
-            }
-            return Ok(AlterAction::DropColumn { column, if_exists, cascade });
         }
         if !matches!(self.tok(), Tok::Word(_)) {
             return Err(self.error());

@@ -14,7 +14,7 @@ mod expr;
 mod func;
 mod keywords;
 pub use keywords::is_reserved;
-mod lex;
+pub(crate) mod lex;
 mod query;
 mod session;
 mod statement;

@@ -28,9 +28,12 @@ impl Parser<'_> {
                     p.eat_op("*");
                     Ok(n)
                 })?;
-                let _ = self.eat_kws(&["restart", "identity"]) || self.eat_kws(&["continue", "identity"]);
+                let restart_identity = self.eat_kws(&["restart", "identity"]);
+                if !restart_identity {
+                    self.eat_kws(&["continue", "identity"]);
+                }
                 let _ = self.eat_kw("cascade") || self.eat_kw("restrict");
-                Ok(Statement::Truncate(names))
+                Ok(Statement::Truncate { names, restart_identity })
             }
             "subscribe" | "tail" => Ok(Statement::Subscribe(Box::new(self.subscribe()?))),
             "copy" => self.copy(),
@@ -116,9 +119,10 @@ impl Parser<'_> {
         if self.is_punct("(") && !self.at_query(0) {
             columns = self.parens(|p| p.comma_list(Self::assign_target))?;
         }
-        let overriding = self.eat_kw("overriding");
-        if overriding {
-            if !self.eat_kw("system") {
+        let mut overriding = None;
+        if self.eat_kw("overriding") {
+            overriding = Some(self.eat_kw("system"));
+            if overriding == Some(false) {
                 self.expect_kw("user")?;
             }
             self.expect_kw("value")?;

@@ -4,7 +4,7 @@ use super::scope::Clause;
 use super::statement::{plain_options, quote_ident};
 use super::walk::reads;
 use super::*;
-use crate::ast::{self, AlterAction, ConstraintKind, ObjectKind, ObjectName};
+use crate::ast::{self, AlterAction, ConstraintKind, ObjectKind, ObjectName, Span};
 use crate::catalog::{ObjectRef, RelationKind};
 use crate::hir::HirScalar;
 use crate::parse::ParsedStatement;
@@ -12,85 +12,152 @@ use ::expr::catalog::CastContext;
 use repr::{ColType, RelDesc};
 
 /// Columns, keys and constraints of a table definition.
+#[derive(Debug)]
 pub struct TableShape {
+    /// All columns, those of the table that it is added to first.
     pub desc: RelDesc,
+    /// Of the new columns.
     pub defaults: Vec<Option<(String, HirScalar)>>,
+    pub generated: Vec<Option<(String, HirScalar)>>,
     pub checks: Vec<(String, String, HirScalar)>,
     pub unique: Vec<(String, Vec<usize>, bool)>,
+    pub sequences: Vec<ColumnSequence>,
 }
 
 impl Binder<'_> {
     pub fn create_table(&self, p: &ParsedStatement, c: &ast::CreateTable) -> Result<Plan, SqlError> {
         let name = self.new_name(&c.name)?;
         let mut columns = c.columns.clone();
+        // Each with the place of its first column.
+        let mut likes: Vec<(usize, &ast::Like, std::rc::Rc<crate::catalog::Relation>)> = Vec::new();
+        let mut added = 0;
         for l in &c.like {
-            let rel = self.resolve_relation(l)?;
-            for (n, t) in rel.desc.names.iter().zip(&rel.desc.types) {
-                columns.push(like_column(n, t, l.pos));
-            }
+            let rel = self.resolve_relation(&l.name)?;
+            let at = l.after + added;
+            columns.splice(at..at, rel.desc.names.iter().zip(&rel.desc.types).map(|(n, t)| like_column(n, t, l.name.pos)));
+            added += rel.desc.arity();
+            likes.push((at, l, rel));
         }
-        let mut shape = self.table_shape(p, &name.name, &columns, &c.constraints)?;
-        // LIKE copies types exactly, modifiers and all.
-        let mut at = c.columns.len();
-        for l in &c.like {
-            let rel = self.resolve_relation(l)?;
-            for t in &rel.desc.types {
-                shape.desc.types[at] = t.clone();
-                at += 1;
-            }
+        let mut shape = self.table_shape(p, &name.name, &columns, &c.constraints, None)?;
+        for (at, l, rel) in likes {
+            self.take_from(&mut shape, &name.name, at, l, &rel)?;
         }
-        let TableShape { desc, defaults, checks, unique } = shape;
+        let TableShape { desc, defaults, generated, checks, unique, sequences } = shape;
         Ok(Plan::CreateTable(Box::new(CreateTablePlan {
             name,
             if_not_exists: c.if_not_exists,
             temporary: c.temporary,
             desc,
-            defaults,
-            checks,
+            defaults: defaults.into_iter().map(|d| d.map(|d| d.0)).collect(),
+            generated: generated.into_iter().map(|d| d.map(|d| d.0)).collect(),
+            checks: checks.into_iter().map(|c| (c.0, c.1)).collect(),
             unique,
+            sequences,
             domains: self.depends_on(),
             options: plain_options(&c.options),
         })))
     }
 
+    /// LIKE: types are copied exactly, modifiers and all, the rest as INCLUDING says.
+    fn take_from(&self, shape: &mut TableShape, table: &str, at: usize, l: &ast::Like, rel: &crate::catalog::Relation) -> Result<(), SqlError> {
+        for (i, t) in rel.desc.types.iter().enumerate() {
+            let primary = shape.unique.iter().any(|u| u.2 && u.1.contains(&(at + i)));
+            shape.desc.types[at + i] = if primary { t.clone().with_nullable(false) } else { t.clone() };
+            let text = |texts: &[Option<String>], exprs: &[Option<HirScalar>]| texts.get(i).cloned().flatten().zip(exprs.get(i).cloned().flatten());
+            if l.defaults && rel.identity(i).is_none() {
+                shape.defaults[at + i] = text(&rel.def.defaults, &rel.defaults);
+            }
+            if l.generated {
+                shape.generated[at + i] = text(&rel.def.generated, &rel.generated);
+            }
+            if let (true, Some(Some((always, spec)))) = (l.identity, rel.def.identity.get(i)) {
+                shape.sequences.push(ColumnSequence { column: at + i, identity: Some(*always), spec: spec.clone(), name: None });
+            }
+        }
+        if l.constraints {
+            for (name, text) in &rel.def.checks {
+                let x = self.condition(&crate::parse::parse_expr(text)?, &self.row_env(table, &shape.desc, Clause::Check), "CHECK")?;
+                shape.checks.push((name.clone(), text.clone(), x));
+            }
+        }
+        if l.indexes {
+            for (n, (_, columns)) in rel.unique.iter().enumerate() {
+                let columns: Vec<usize> = columns.iter().map(|c| at + c).collect();
+                let primary = n == 0 && rel.def.has_primary_key;
+                let base = key_name(table, &columns, primary, &shape.desc);
+                let name = numbered(&base, &|n| shape.unique.iter().any(|u| u.0 == n));
+                if primary {
+                    columns.iter().for_each(|c| shape.desc.types[*c].nullable = false);
+                }
+                if columns.iter().all(|c| !shape.desc.types[*c].nullable) {
+                    shape.desc.keys.push(columns.clone());
+                }
+                shape.unique.push((name, columns, primary));
+            }
+        }
+        Ok(())
+    }
+
+    /// Errors: 42601, 42P16, 42701, 42703, 42804 and what expressions bring. `base`: the table that the columns and constraints are added to.
     pub fn table_shape(
         &self,
         p: &ParsedStatement,
         table: &str,
         columns: &[ast::ColumnDef],
         constraints: &[ast::TableConstraint],
+        base: Option<&crate::catalog::Relation>,
     ) -> Result<TableShape, SqlError> {
-        let mut desc = RelDesc::default();
+        let mut desc = base.map_or_else(RelDesc::default, |b| RelDesc { names: b.desc.names.clone(), types: b.desc.types.clone(), keys: Vec::new() });
+        let first = desc.arity();
         let mut domains = Vec::with_capacity(columns.len());
-        for c in columns {
+        let mut sequences: Vec<ColumnSequence> = Vec::new();
+        for (i, c) in columns.iter().enumerate() {
             if desc.names.contains(&c.name.name) {
-                return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" specified more than once", c.name.name)).at(c.name.pos));
-            }
-            if matches!(c.ty.names.as_slice(), [n] if matches!(n.as_str(), "serial" | "bigserial" | "smallserial" | "serial4" | "serial8")) {
-                return Err(SqlError::unsupported("serial", "there are no sequences: use an integer column and give its values").at(c.ty.pos));
-            }
-            if let Some(pos) = c.identity {
-                return Err(SqlError::unsupported("an identity column", "there are no sequences: give the values").at(pos));
-            }
-            if let Some(pos) = c.generated {
-                return Err(SqlError::unsupported("a generated column", "compute it in a view").at(pos));
+                let message = match base {
+                    Some(b) if b.desc.names.contains(&c.name.name) => format!("column \"{}\" of relation \"{table}\" already exists", c.name.name),
+                    _ => format!("column \"{}\" specified more than once", c.name.name),
+                };
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, message).at(c.name.pos));
             }
             if let Some(pos) = c.references {
                 return Err(SqlError::unsupported("FOREIGN KEY", "keep a view that lists violations").at(pos));
             }
-            if c.null && (c.not_null || c.primary_key) {
-                return Err(SqlError::new(
-                    state::SYNTAX_ERROR,
-                    format!("conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{table}\"", c.name.name),
-                )
-                .at(c.name.pos));
+            let conflict =
+                |what: &str| SqlError::new(state::SYNTAX_ERROR, format!("{what} for column \"{}\" of table \"{table}\"", c.name.name)).at(c.name.pos);
+            if c.null && (c.not_null || c.primary_key || c.identity.is_some()) {
+                return Err(conflict("conflicting NULL/NOT NULL declarations"));
+            }
+            if c.default.is_some() && c.generated.is_some() {
+                return Err(conflict("both default and generation expression specified"));
+            }
+            if c.default.is_some() && c.identity.is_some() {
+                return Err(conflict("both default and identity specified"));
+            }
+            if c.identity.is_some() && c.generated.is_some() {
+                return Err(conflict("both identity and generation expression specified"));
+            }
+            let serial = match c.ty.names.as_slice() {
+                [n] if c.ty.dims == 0 => serial_type(n),
+                _ => None,
+            };
+            if serial.is_some() && (c.default.is_some() || c.identity.is_some()) {
+                return Err(conflict("multiple default values specified"));
             }
             let domain = self.domain_of(&c.ty);
-            let ty = match &domain {
-                Some(d) => d.base.clone(),
-                None => self.resolve_type(&c.ty)?,
+            let ty = match (&domain, &serial) {
+                (_, Some(t)) => t.clone().not_null(),
+                (Some(d), _) => d.base.clone(),
+                _ => self.resolve_type(&c.ty)?,
             };
-            let not_null = c.not_null || domain.as_ref().is_some_and(|d| d.not_null);
+            if let Some(identity) = &c.identity {
+                let spec = self.sequence_spec(&identity.options, &ty.ty, true)?;
+                let name = identity.options.name.as_ref().map(|n| self.new_name(n)).transpose()?;
+                sequences.push(ColumnSequence { column: first + i, identity: Some(identity.always), spec, name });
+            } else if serial.is_some() {
+                let spec = self.sequence_spec(&ast::SequenceOptions::default(), &ty.ty, false)?;
+                sequences.push(ColumnSequence { column: first + i, identity: None, spec, name: None });
+            }
+            let not_null = c.not_null || c.identity.is_some() || serial.is_some() || domain.as_ref().is_some_and(|d| d.not_null);
             domains.push(domain);
             if matches!(ty.ty, SqlType::Unknown | SqlType::Void) || matches!(&ty.ty, SqlType::Record(r) if r.name.is_none()) {
                 return Err(
@@ -112,8 +179,9 @@ impl Binder<'_> {
         let mut unique: Vec<(String, Vec<usize>, bool)> = Vec::new();
         let mut check_list: Vec<(Option<String>, &ast::Expr, Span)> = Vec::new();
         let mut primary: Option<(Option<String>, Vec<usize>)> = None;
+        let has_primary = base.is_some_and(|b| b.def.has_primary_key);
         let mut set_primary = |name: Option<String>, cols: Vec<usize>, pos: Pos| {
-            if primary.is_some() {
+            if primary.is_some() || has_primary {
                 return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, format!("multiple primary keys for table \"{table}\" are not allowed")).at(pos));
             }
             primary = Some((name, cols));
@@ -122,10 +190,10 @@ impl Binder<'_> {
         let mut wanted: Vec<(Option<String>, Vec<usize>)> = Vec::new();
         for (i, c) in columns.iter().enumerate() {
             if c.primary_key {
-                set_primary(None, vec![i], c.name.pos)?;
+                set_primary(None, vec![first + i], c.name.pos)?;
             }
             if c.unique {
-                wanted.push((None, vec![i]));
+                wanted.push((None, vec![first + i]));
             }
             for (n, e, span) in &c.checks {
                 check_list.push((n.clone(), e, *span));
@@ -142,18 +210,21 @@ impl Binder<'_> {
                 ConstraintKind::Exclude => return Err(SqlError::unsupported("EXCLUDE", "keep a view that counts violations").at(t.pos)),
             }
         }
-        if let Some((name, cols)) = primary {
-            for c in &cols {
-                desc.types[*c].nullable = false;
-            }
-            unique.push((name.unwrap_or_else(|| format!("{table}_pkey")), cols, true));
-        }
-        for (name, cols) in wanted {
-            if unique.iter().any(|u| u.1 == cols) {
+        let taken = |n: &str, unique: &[(String, Vec<usize>, bool)]| {
+            unique.iter().any(|u| u.0 == n) || base.is_some_and(|b| b.unique.iter().any(|u| u.0 == n) || b.def.checks.iter().any(|c| c.0 == n))
+        };
+        let keys = primary.into_iter().map(|(name, cols)| (name, cols, true)).chain(wanted.into_iter().map(|(name, cols)| (name, cols, false)));
+        for (name, cols, is_primary) in keys.collect::<Vec<_>>() {
+            if is_primary {
+                cols.iter().for_each(|c| desc.types[*c].nullable = false);
+            } else if unique.iter().any(|u| u.1 == cols) {
                 continue;
             }
-            let words: Vec<&str> = cols.iter().map(|c| desc.names[*c].as_str()).collect();
-            unique.push((name.unwrap_or_else(|| format!("{table}_{}_key", words.join("_"))), cols, false));
+            if let Some(n) = name.as_ref().filter(|n| taken(n, &unique)) {
+                return Err(SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{n}\" already exists")));
+            }
+            let name = name.unwrap_or_else(|| numbered(&key_name(table, &cols, is_primary, &desc), &|n| taken(n, &unique)));
+            unique.push((name, cols, is_primary));
         }
         for (_, cols, _) in &unique {
             for c in cols {
@@ -161,40 +232,31 @@ impl Binder<'_> {
             }
         }
         // A unique key is a key of the relation only if no column of it can be NULL.
-        desc.keys = unique.iter().filter(|u| u.1.iter().all(|c| !desc.types[*c].nullable)).map(|u| u.1.clone()).collect();
+        let all_keys = base.into_iter().flat_map(|b| b.unique.iter().map(|u| &u.1)).chain(unique.iter().map(|u| &u.1));
+        desc.keys = all_keys.filter(|u| u.iter().all(|c| !desc.types[*c].nullable)).cloned().collect();
         let mut defaults = Vec::with_capacity(columns.len());
         for (i, c) in columns.iter().enumerate() {
+            let ty = &desc.types[first + i];
             defaults.push(match &c.default {
                 None => match domains[i].as_ref().and_then(|d| d.default.as_ref()) {
                     None => None,
                     Some(text) => {
                         let e = crate::parse::parse_expr(text)?;
                         let x = self.expr(&e, &self.row_env("", &RelDesc::default(), Clause::Default))?;
-                        Some((text.clone(), self.assign(x, &c.name.name, &desc.types[i], c.name.pos)?))
+                        Some((text.clone(), self.assign(x, &c.name.name, ty, c.name.pos)?))
                     }
                 },
-                Some((e, span)) => {
-                    let env = self.row_env("", &RelDesc::default(), Clause::Default);
-                    let x = self.expr(e, &env).map_err(|err| {
-                        if err.code == state::UNDEFINED_COLUMN {
-                            SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression").at(e.pos)
-                        } else {
-                            err
-                        }
-                    })?;
-                    let from = x.typ();
-                    let t = desc.types[i].clone();
-                    let x = self.try_coerce(x, &t, CastContext::Assignment, e.pos)?.ok_or_else(|| {
-                        SqlError::new(
-                            state::DATATYPE_MISMATCH,
-                            format!("column \"{}\" is of type {} but default expression is of type {}", c.name.name, t.ty.sql_name(), from.ty.sql_name()),
-                        )
-                        .with_hint("You will need to rewrite or cast the expression.")
-                        .at(e.pos)
-                    })?;
-                    Some((p.slice(*span).to_owned(), x))
-                }
+                Some((e, span)) => Some((p.slice(*span).to_owned(), self.column_default(&c.name.name, ty, e)?)),
             });
+        }
+        let mut generated = Vec::with_capacity(columns.len());
+        for (i, c) in columns.iter().enumerate() {
+            let of_column = |g: &(ast::Expr, Span)| {
+                let others = |k: usize| columns.get(k.wrapping_sub(first)).is_some_and(|c| c.generated.is_some()) || base.is_some_and(|b| b.is_generated(k));
+                let x = self.generation(table, &desc, first + i, &g.0, &others)?;
+                Ok::<_, SqlError>((p.slice(g.1).trim().to_owned(), x))
+            };
+            generated.push(c.generated.as_ref().map(of_column).transpose()?);
         }
         let mut checks: Vec<(String, String, HirScalar)> = Vec::new();
         let env = self.row_env(table, &desc, Clause::Check);
@@ -216,18 +278,67 @@ impl Binder<'_> {
                 false
             });
             // As Postgres chooses it: after the one column that the condition names, wherever it is written.
-            let base = match named[..] {
+            let stem = match named[..] {
                 [c] => format!("{table}_{}_check", desc.names[c]),
                 _ => format!("{table}_check"),
             };
-            let taken = |n: &str| checks.iter().any(|c| c.0 == n);
+            let taken =
+                |n: &str| checks.iter().any(|c| c.0 == n) || base.is_some_and(|b| b.def.checks.iter().any(|c| c.0 == n) || b.unique.iter().any(|u| u.0 == n));
             if let Some(n) = name.as_ref().filter(|n| taken(n)) {
-                return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("check constraint \"{n}\" already exists")));
+                let message = match base {
+                    Some(_) => format!("constraint \"{n}\" for relation \"{table}\" already exists"),
+                    None => format!("check constraint \"{n}\" already exists"),
+                };
+                return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
             }
-            let name = name.unwrap_or_else(|| numbered(&base, &taken));
+            let name = name.unwrap_or_else(|| numbered(&stem, &taken));
             checks.push((name, p.slice(span).trim().to_owned(), x));
         }
-        Ok(TableShape { desc, defaults, checks, unique })
+        Ok(TableShape { desc, defaults, generated, checks, unique, sequences })
+    }
+
+    /// DEFAULT: an expression without columns, as a value of the column.
+    pub fn column_default(&self, column: &str, ty: &ColType, e: &ast::Expr) -> Result<HirScalar, SqlError> {
+        let env = self.row_env("", &RelDesc::default(), Clause::Default);
+        let x = self.expr(e, &env).map_err(|err| {
+            if err.code == state::UNDEFINED_COLUMN {
+                SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression").at(e.pos)
+            } else {
+                err
+            }
+        })?;
+        self.as_column(x, column, ty, "default", e.pos)
+    }
+
+    fn as_column(&self, x: HirScalar, column: &str, ty: &ColType, what: &str, pos: Pos) -> Result<HirScalar, SqlError> {
+        let from = x.typ();
+        self.try_coerce(x, ty, CastContext::Assignment, pos)?.ok_or_else(|| {
+            let m = format!("column \"{column}\" is of type {} but {what} expression is of type {}", ty.ty.sql_name(), from.ty.sql_name());
+            SqlError::new(state::DATATYPE_MISMATCH, m).with_hint("You will need to rewrite or cast the expression.").at(pos)
+        })
+    }
+
+    /// GENERATED ALWAYS AS: an immutable expression over columns that are not generated.
+    fn generation(&self, table: &str, desc: &RelDesc, column: usize, e: &ast::Expr, generated: &dyn Fn(usize) -> bool) -> Result<HirScalar, SqlError> {
+        let x = self.expr(e, &self.row_env(table, desc, Clause::Generated))?;
+        let mut x = self.as_column(x, &desc.names[column], &desc.types[column], "generation", e.pos)?;
+        let Some(s) = row_scalar(&x) else {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use subquery in column generation expression").at(e.pos));
+        };
+        let mut other = None;
+        reads(&mut x, |c| {
+            other = other.or(Some(c).filter(|c| generated(*c)));
+            false
+        });
+        if let Some(c) = other {
+            let m = format!("cannot use generated column \"{}\" in column generation expression", desc.names[c]);
+            let e = SqlError::new(state::INVALID_OBJECT_DEFINITION, m).at(e.pos);
+            return Err(e.with_detail("A generated column cannot reference another generated column."));
+        }
+        if !s.is_immutable() {
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "generation expression is not immutable").at(e.pos));
+        }
+        Ok(x)
     }
 
     fn key_columns(&self, cols: &[ast::Ident], column: &dyn Fn(&ast::Ident) -> Result<usize, SqlError>) -> Result<Vec<usize>, SqlError> {
@@ -285,7 +396,7 @@ impl Binder<'_> {
         if v.materialized && v.temporary {
             return Err(SqlError::new(state::SYNTAX_ERROR, "materialized views may not be temporary"));
         }
-        let query_sql = self.qualified_text(p, v.query.span);
+        let query_sql = self.qualified_text(p, v.query.span, v.query.pos);
         let columns =
             if v.columns.is_empty() { String::new() } else { format!(" ({})", v.columns.iter().map(|c| quote_ident(&c.name)).collect::<Vec<_>>().join(", ")) };
         let kind = if v.materialized { "MATERIALIZED VIEW" } else { "VIEW" };
@@ -315,9 +426,6 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot create index on relation \"{}\"", rel.name.name)).at(i.on.pos))
             }
             _ => {}
-        }
-        if i.unique {
-            return Err(SqlError::unsupported("CREATE UNIQUE INDEX", "declare PRIMARY KEY or UNIQUE in the table"));
         }
         if let Some(pos) = i.filter {
             return Err(SqlError::unsupported("a partial index", "index a view that filters").at(pos));
@@ -357,7 +465,8 @@ impl Binder<'_> {
         }
         let default_name = format!("{}_{}_idx", rel.name.name, words.join("_"));
         let create_sql = format!(
-            "CREATE INDEX {} ON {}.{} ({})",
+            "CREATE {}INDEX {} ON {}.{} ({})",
+            if i.unique { "UNIQUE " } else { "" },
             quote_ident(i.name.as_ref().map_or(&default_name, |n| &n.name)),
             quote_ident(&rel.name.schema),
             quote_ident(&rel.name.name),
@@ -371,7 +480,7 @@ impl Binder<'_> {
             on_name: rel.name.clone(),
             keys,
             key_sql,
-            unique: false,
+            unique: i.unique,
             options: plain_options(&i.options),
             create_sql,
         })))
@@ -424,7 +533,8 @@ impl Binder<'_> {
         if let Some(o) = self.catalog.resolve_object(kind, &n.parts) {
             return Ok(o);
         }
-        let relational = matches!(kind, ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView | ObjectKind::Source | ObjectKind::Index);
+        let relational =
+            matches!(kind, ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView | ObjectKind::Source | ObjectKind::Index | ObjectKind::Sequence);
         if relational {
             if let Some(rel) = self.catalog.resolve_relation(&n.parts)? {
                 let fits = match (&rel.kind, kind) {
@@ -432,7 +542,7 @@ impl Binder<'_> {
                     | (RelationKind::View(_), ObjectKind::View)
                     | (RelationKind::MaterializedView, ObjectKind::MaterializedView)
                     | (RelationKind::Source | RelationKind::Tables, ObjectKind::Source | ObjectKind::Table) => true,
-                    (RelationKind::Other, ObjectKind::Index) => true,
+                    (RelationKind::Other, ObjectKind::Index | ObjectKind::Sequence) => true,
                     (RelationKind::Builtin, _) => {
                         return Err(
                             SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied: \"{}\" is a system catalog", rel.name.name)).at(n.pos)
@@ -453,7 +563,7 @@ impl Binder<'_> {
 
     fn missing(&self, kind: ObjectKind, n: &ObjectName) -> SqlError {
         let code = match kind {
-            ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView => state::UNDEFINED_TABLE,
+            ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView | ObjectKind::Sequence => state::UNDEFINED_TABLE,
             ObjectKind::Schema => state::INVALID_SCHEMA_NAME,
             ObjectKind::Database => state::INVALID_CATALOG_NAME,
             _ => state::UNDEFINED_OBJECT,
@@ -478,7 +588,7 @@ impl Binder<'_> {
                     names.push(n.last().to_owned());
                 }
             }
-            ObjectKind::Role | ObjectKind::Sequence | ObjectKind::Function | ObjectKind::Cluster | ObjectKind::Column => {
+            ObjectKind::Role | ObjectKind::Function | ObjectKind::Cluster | ObjectKind::Column => {
                 if d.if_exists {
                     notices.extend(d.names.iter().map(skip));
                 } else {
@@ -551,9 +661,15 @@ impl Binder<'_> {
             AlterAction::ResetOptions(o) => Ok(Plan::AlterOptions { kind: a.kind, object, options: o.iter().map(|k| (k.clone(), None)).collect() }),
             AlterAction::OwnerTo(owner) => Ok(Plan::AlterOwner { kind: a.kind, object, owner: owner.clone() }),
             AlterAction::SetSecret(value) => Ok(Plan::AlterSecret { secret: object, value: value.clone() }),
-            AlterAction::AddColumn { .. } => unsupported("ADD COLUMN", "create a new table and copy the rows"),
-            AlterAction::DropColumn { .. } => unsupported("DROP COLUMN", "create a new table and copy the rows"),
-            AlterAction::AddConstraint(_) => unsupported("ADD CONSTRAINT", "declare constraints when the table is created"),
+            AlterAction::RenameConstraint(from, to) => {
+                let rel = self.resolve_relation(&a.name)?;
+                let known = rel.unique.iter().any(|u| u.0 == from.name) || rel.checks.iter().any(|c| c.0 == from.name);
+                if !known {
+                    let m = format!("constraint \"{}\" for table \"{}\" does not exist", from.name, rel.name.name);
+                    return Err(SqlError::new(state::UNDEFINED_OBJECT, m));
+                }
+                Ok(Plan::AlterRenameConstraint { table: rel.id, from: from.name.clone(), to: to.name.clone() })
+            }
             AlterAction::Other(_) => unsupported("this form", "RENAME, SET SCHEMA, SET (…) and OWNER TO are known"),
         }
     }
@@ -588,6 +704,24 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
         identity: None,
         generated: None,
         references: None,
+    }
+}
+
+/// The name of a key that is given none.
+fn key_name(table: &str, columns: &[usize], primary: bool, desc: &RelDesc) -> String {
+    if primary {
+        return format!("{table}_pkey");
+    }
+    let words: Vec<&str> = columns.iter().map(|c| desc.names[*c].as_str()).collect();
+    format!("{table}_{}_key", words.join("_"))
+}
+
+fn serial_type(name: &str) -> Option<SqlType> {
+    match name {
+        "smallserial" | "serial2" => Some(SqlType::Int2),
+        "serial" | "serial4" => Some(SqlType::Int4),
+        "bigserial" | "serial8" => Some(SqlType::Int8),
+        _ => None,
     }
 }
 
@@ -662,6 +796,7 @@ fn alter_tag(kind: ObjectKind) -> &'static str {
         ObjectKind::Connection => "ALTER CONNECTION",
         ObjectKind::Secret => "ALTER SECRET",
         ObjectKind::Schema => "ALTER SCHEMA",
+        ObjectKind::Sequence => "ALTER SEQUENCE",
         _ => "ALTER TABLE",
     }
 }

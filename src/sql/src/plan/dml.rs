@@ -8,6 +8,7 @@ use super::*;
 use crate::ast;
 use crate::catalog::{Relation, RelationKind};
 use crate::hir::{ColumnRef, Hir, HirScalar, JoinKind};
+use ::expr::ColumnOrder;
 use repr::RelDesc;
 use std::rc::Rc;
 
@@ -34,9 +35,6 @@ impl Binder<'_> {
 
     pub fn insert(&self, i: &ast::Insert) -> Result<Plan, SqlError> {
         let rel = self.writable(&i.table, "insert into")?;
-        if i.overriding {
-            return Err(SqlError::unsupported("OVERRIDING", "tables have no identity columns").at(i.table.pos));
-        }
         let targets = self.insert_targets(&rel, &i.columns)?;
         let env = Env::default();
         let bound = match &i.source {
@@ -53,11 +51,12 @@ impl Binder<'_> {
             }
         };
         let source = self.finish_plan(bound)?;
+        let late = self.late_defaults(&rel, i, &targets);
         let on_conflict = i.on_conflict.as_ref().map(|c| self.on_conflict(c, i, &rel)).transpose()?;
         let name = i.alias.as_ref().map_or(&rel.name.name, |a| &a.name);
         let returning = self.returning(&i.returning, &self.row_env(name, &rel.desc, Clause::Returning))?;
         let source = SelectPlan { depends_on: self.depends_on(), ..source };
-        Ok(Plan::Insert(Box::new(InsertPlan { table: rel.id, source, on_conflict, returning, checks: row_checks(&rel) })))
+        Ok(Plan::Insert(Box::new(InsertPlan { table: rel.id, source, late, on_conflict, returning, checks: row_checks(&rel) })))
     }
 
     /// What the values of an INSERT go to: the columns or parts written, else all columns.
@@ -80,11 +79,15 @@ impl Binder<'_> {
     /// The columns that COPY names, all if it names none.
     fn named_columns(&self, rel: &Relation, columns: &[ast::Ident]) -> Result<Vec<usize>, SqlError> {
         if columns.is_empty() {
-            return Ok((0..rel.desc.arity()).collect());
+            return Ok((0..rel.desc.arity()).filter(|c| !rel.is_generated(*c)).collect());
         }
         let mut out: Vec<usize> = Vec::with_capacity(columns.len());
         for c in columns {
             let i = self.column_of(rel, c)?;
+            if rel.is_generated(i) {
+                let e = SqlError::new(state::INVALID_COLUMN_REFERENCE, format!("column \"{}\" is a generated column", c.name)).at(c.pos);
+                return Err(e.with_detail("Generated columns cannot be used in COPY."));
+            }
             if out.contains(&i) {
                 return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" specified more than once", c.name)).at(c.pos));
             }
@@ -99,6 +102,43 @@ impl Binder<'_> {
             .iter()
             .position(|n| *n == c.name)
             .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" of relation \"{}\" does not exist", c.name, rel.name.name)).at(c.pos))
+    }
+
+    /// Errors: 428C9 for a value given to a column that has its own, unless OVERRIDING says so.
+    fn check_insertable(&self, rel: &Relation, column: &ast::Ident, overriding: Option<bool>, pos: Pos) -> Result<(), SqlError> {
+        let c = self.column_of(rel, column)?;
+        let error = || SqlError::new(repr::SqlState::new("428C9"), format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name)).at(pos);
+        if rel.is_generated(c) {
+            return Err(error().with_detail(format!("Column \"{}\" is a generated column.", column.name)));
+        }
+        if rel.identity(c) == Some(true) && overriding.is_none() {
+            let e = error().with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name));
+            return Err(e.with_hint("Use OVERRIDING SYSTEM VALUE to override."));
+        }
+        Ok(())
+    }
+
+    /// OVERRIDING USER VALUE: what is given for an identity column does not count.
+    fn ignores(&self, rel: &Relation, column: &ast::Ident, overriding: Option<bool>) -> bool {
+        overriding == Some(false) && rel.desc.names.iter().position(|n| *n == column.name).is_some_and(|c| rel.identity(c).is_some())
+    }
+
+    /// Defaults that differ from row to row, of an INSERT of a query: they are made in the order of its rows.
+    fn late_defaults(&self, rel: &Relation, i: &ast::Insert, targets: &[ast::AssignTarget]) -> Vec<(usize, HirScalar)> {
+        let given = |c: usize| targets.iter().any(|t| t.column.name == rel.desc.names[c]);
+        let one_row = match &i.source {
+            ast::InsertSource::DefaultValues => true,
+            ast::InsertSource::Query(q) => is_plain_values(q),
+        };
+        if one_row {
+            return Vec::new();
+        }
+        let volatile = |c: &usize| rel.defaults.get(*c).and_then(Option::as_ref).is_some_and(is_volatile);
+        let own = |c: &usize| {
+            let name = ast::Ident { name: rel.desc.names[*c].clone(), pos: 0 };
+            !given(*c) || self.ignores(rel, &name, i.overriding)
+        };
+        (0..rel.desc.arity()).filter(volatile).filter(own).map(|c| (c, self.default_of(rel, c))).collect()
     }
 
     /// A column's default, or NULL.
@@ -119,8 +159,7 @@ impl Binder<'_> {
     }
 
     fn insert_rows(&self, q: &ast::Query, rel: &Relation, targets: &[ast::AssignTarget], i: &ast::Insert, env: &Env) -> Result<Bound, SqlError> {
-        let plain = q.order_by.is_empty() && q.limit.is_none() && q.offset.is_none() && q.with.is_none();
-        if let (ast::QueryBody::Values(rows), true) = (&q.body, plain) {
+        if let (ast::QueryBody::Values(rows), true) = (&q.body, is_plain_values(q)) {
             match (self.insert_values(rows, rel, targets, i, env), &rows[..]) {
                 // One row is a select list, in which functions may give several rows.
                 (Err(e), [row]) if e.message == "set-returning functions are not allowed in VALUES" => {
@@ -135,31 +174,43 @@ impl Binder<'_> {
         let b = self.query(q, env, false)?;
         self.check_count(b.visible, targets.len(), i, q.pos)?;
         let used = &targets[..b.visible];
+        for t in used {
+            self.check_insertable(rel, &t.column, i.overriding, q.pos)?;
+        }
         let types = used.iter().map(|t| Ok((t.column.name.clone(), self.target_type(rel, t)?.1))).collect::<Result<Vec<_>, SqlError>>()?;
-        let hir = self.assign_columns(b, &types, q.pos)?;
+        let order = b.order.clone();
+        let (hir, assigned) = self.assigned(b, &types, q.pos)?;
         // The table's order, defaults for the rest.
         let mut scalars = Vec::new();
-        let n = used.len();
+        let n = hir.arity();
         let mut outputs = Vec::with_capacity(rel.desc.arity());
         for (c, name) in rel.desc.names.iter().enumerate() {
-            let mut parts = used.iter().enumerate().filter(|(_, t)| t.column.name == *name).peekable();
+            let column = ast::Ident { name: name.clone(), pos: 0 };
+            let counts = !self.ignores(rel, &column, i.overriding);
+            let mut parts = used.iter().enumerate().filter(|(_, t)| t.column.name == *name && counts).peekable();
             if let Some((p, t)) = parts.peek() {
                 if t.path.is_empty() {
-                    outputs.push(*p);
+                    outputs.push(assigned[*p]);
                     continue;
                 }
             }
             let null = HirScalar::Literal(Value::Null, rel.desc.types[c].clone().with_nullable(true));
-            let mut whole = if parts.peek().is_some() { null } else { self.default_of(rel, c) };
+            // What differs from row to row comes later ([`Binder::late_defaults`]).
+            let late = rel.defaults.get(c).and_then(Option::as_ref).is_some_and(is_volatile);
+            let mut whole = if parts.peek().is_some() || late { null } else { self.default_of(rel, c) };
             for (p, t) in parts {
-                let value = HirScalar::Column(ColumnRef { level: 0, column: p }, types[p].1.clone());
+                let value = HirScalar::Column(ColumnRef { level: 0, column: assigned[p] }, types[p].1.clone());
                 whole = self.with_part(whole, &rel.desc.types[c], t, &t.path, value, env)?;
             }
             scalars.push(whole);
             outputs.push(n + scalars.len() - 1);
         }
         let hir = if scalars.is_empty() { hir } else { Hir::Map { input: Box::new(hir), scalars } };
-        Ok(Bound::new(project(hir, outputs), rel.desc.names.clone()))
+        // Rows go in as the query orders them: RETURNING and what sequences give follow.
+        let arity = outputs.len();
+        outputs.extend(order.iter().map(|o| o.column));
+        let order = order.iter().enumerate().map(|(i, o)| ColumnOrder { column: arity + i, ..*o }).collect();
+        Ok(Bound { order, ..Bound::new(project(hir, outputs), rel.desc.names.clone()) })
     }
 
     fn check_count(&self, have: usize, want: usize, i: &ast::Insert, pos: Pos) -> Result<(), SqlError> {
@@ -189,6 +240,12 @@ impl Binder<'_> {
             let mut cells: Vec<Option<HirScalar>> = vec![None; rel.desc.arity()];
             for (e, t) in row.iter().zip(targets) {
                 let column = self.column_of(rel, &t.column)?;
+                if *e.kind != ast::ExprKind::Default {
+                    self.check_insertable(rel, &t.column, i.overriding, e.pos)?;
+                    if self.ignores(rel, &t.column, i.overriding) {
+                        continue;
+                    }
+                }
                 let null = HirScalar::Literal(Value::Null, rel.desc.types[column].clone().with_nullable(true));
                 let whole = cells[column].take().unwrap_or(null);
                 let (_, x) = self.assign_expr(whole, rel, t, e, &here)?;
@@ -261,7 +318,21 @@ impl Binder<'_> {
             }
         };
         for a in set {
+            let updatable = |t: &ast::AssignTarget| {
+                let c = self.column_of(rel, &t.column)?;
+                let e = SqlError::new(repr::SqlState::new("428C9"), format!("column \"{}\" can only be updated to DEFAULT", t.column.name)).at(t.column.pos);
+                if rel.is_generated(c) {
+                    return Err(e.with_detail(format!("Column \"{}\" is a generated column.", t.column.name)));
+                }
+                if rel.identity(c) == Some(true) {
+                    return Err(e.with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", t.column.name)));
+                }
+                Ok(())
+            };
             let mut each = |t: &ast::AssignTarget, e: &ast::Expr| -> Result<(), SqlError> {
+                if *e.kind != ast::ExprKind::Default {
+                    updatable(t)?;
+                }
                 let (i, x) = self.assign_expr(whole(&row, t)?, rel, t, e, env)?;
                 row[i] = Some((x, t.path.is_empty()));
                 Ok(())
@@ -284,6 +355,7 @@ impl Binder<'_> {
                         }
                         let r = self.subquery_row(b)?;
                         for (k, c) in cols.iter().enumerate() {
+                            updatable(c)?;
                             let x = self.field_select(r.clone(), k)?;
                             let (i, x) = self.assign_to(whole(&row, c)?, rel, c, x, a.value.pos, env)?;
                             row[i] = Some((x, c.path.is_empty()));
@@ -450,7 +522,26 @@ impl Binder<'_> {
 }
 
 fn row_checks(rel: &Relation) -> RowChecks {
-    RowChecks { not_null: (0..rel.desc.arity()).filter(|i| !rel.desc.types[*i].nullable).collect(), checks: rel.checks.clone() }
+    RowChecks {
+        not_null: (0..rel.desc.arity()).filter(|i| !rel.desc.types[*i].nullable).collect(),
+        checks: rel.checks.clone(),
+        generated: rel.generated.iter().enumerate().filter_map(|(i, g)| Some((i, g.clone()?))).collect(),
+    }
+}
+
+/// VALUES and nothing else: each row stands by itself.
+fn is_plain_values(q: &ast::Query) -> bool {
+    let plain = q.order_by.is_empty() && q.limit.is_none() && q.offset.is_none() && q.with.is_none();
+    plain && matches!(q.body, ast::QueryBody::Values(_))
+}
+
+/// Whether it may give another value each time.
+fn is_volatile(e: &HirScalar) -> bool {
+    let mut found = coerce::to_scalar(e).is_none();
+    if let Some(s) = coerce::to_scalar(e) {
+        s.visit(&mut |x| found |= matches!(x, ::expr::Scalar::Call { func, .. } if func.volatility == ::expr::func::Volatility::Volatile));
+    }
+    found
 }
 
 fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
@@ -464,6 +555,7 @@ fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
         row_oid: ::expr::catalog::pseudo::RECORD,
         hidden: None,
         rel_oid: 0,
+        rel: None,
         scalar: false,
         null_extended: false,
         key: None,

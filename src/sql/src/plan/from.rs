@@ -182,6 +182,7 @@ impl Binder<'_> {
             }
         }
         let rel = self.resolve_relation(name)?;
+        self.note_alias(name, alias.is_some());
         let (hir, mut order) = ordered(self.relation_hir(&rel, name.pos)?);
         let mut types = rel.desc.types.clone();
         types.extend(hir.types().into_iter().skip(types.len()));
@@ -193,6 +194,7 @@ impl Binder<'_> {
         };
         item.hidden = alias.filter(|a| a.name.name != rel.name.name).map(|_| rel.name.name.clone());
         item.rel_oid = rel.oid;
+        item.rel = Some(rel.id);
         item.key = rel.unique.first().map(|u| u.1.clone()).filter(|_| matches!(rel.kind, RelationKind::Table));
         let natural = order.is_empty();
         if let (true, Some(key)) = (natural, &item.key) {
@@ -209,7 +211,7 @@ impl Binder<'_> {
         let rel = self.catalog.resolve_relation(&name.parts).map_err(|e| e.at(name.pos))?;
         let Some(rel) = rel else { return Err(self.undefined_relation(name)) };
         self.depends_on.borrow_mut().insert(rel.id);
-        self.mentions.borrow_mut().push((name.span, rel.name.clone()));
+        self.note_relation(name, &rel);
         Ok(Rc::new((*rel).clone()))
     }
 
@@ -443,6 +445,7 @@ impl Binder<'_> {
                 row_oid: pseudo::RECORD,
                 hidden: None,
                 rel_oid: 0,
+                rel: None,
                 scalar: false,
                 null_extended: false,
                 key: None,
@@ -464,6 +467,7 @@ impl Binder<'_> {
                 );
             }
             let find = |items: &[NsItem], side: &str| -> Result<NsCol, SqlError> {
+                self.note_merged(items, &name.name);
                 let mut hits = visible(items).filter(|c| c.name == name.name);
                 let Some(c) = hits.next() else {
                     return Err(SqlError::new(
@@ -538,6 +542,7 @@ impl Binder<'_> {
             row_oid: pseudo::RECORD,
             hidden: None,
             rel_oid: 0,
+            rel: None,
             scalar: false,
             null_extended: false,
             key: None,
@@ -551,12 +556,13 @@ impl Binder<'_> {
         Ok(part)
     }
 
-    /// `*` and `t.*`: name, column, and position for errors.
-    pub fn expand_star(&self, parts: &[Ident], env: &Env, pos: Pos) -> Result<Vec<(String, HirScalar, Pos)>, SqlError> {
+    /// `*` and `t.*`: name, column, and position for errors. `except`: names that the caller leaves out.
+    pub fn expand_star(&self, parts: &[Ident], env: &Env, pos: Pos, except: &dyn Fn(&str) -> bool) -> Result<Vec<(String, HirScalar, Pos)>, SqlError> {
         let Some(rel) = parts.last() else {
             let Some(level) = env.level() else { return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT * with no tables specified is not valid").at(pos)) };
             let mut out = Vec::new();
             let mut any = false;
+            self.note_star(level.items.iter().filter(|i| i.cols_visible), env, pos, except);
             for item in level.items.iter().filter(|i| i.cols_visible) {
                 any = true;
                 for (i, c) in item.cols.iter().enumerate() {
@@ -572,6 +578,7 @@ impl Binder<'_> {
         let Some((level, item)) = self.find_item(schema, &rel.name, env, pos)? else {
             return Err(self.missing_relation(schema, &rel.name, env, pos));
         };
+        self.note_star(std::iter::once(item), env, pos, except);
         Ok((0..item.cols.len()).map(|i| (item.cols[i].name.clone(), item.column(level, i), pos)).collect())
     }
 }
@@ -598,6 +605,7 @@ fn named_item(name: &str, names: Vec<String>, types: &[ColType]) -> NsItem {
         row_oid: pseudo::RECORD,
         hidden: None,
         rel_oid: 0,
+        rel: None,
         scalar: false,
         null_extended: false,
         key: None,

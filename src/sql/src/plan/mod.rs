@@ -10,6 +10,8 @@
 
 /// Aggregates in expressions.
 mod agg;
+/// ALTER TABLE, change by change.
+pub mod alter;
 /// Assignment to columns and their parts.
 mod assign;
 /// Aggregates, windows, set-returning functions met in expressions.
@@ -42,6 +44,8 @@ mod scalar;
 mod scope;
 /// SEARCH and CYCLE.
 mod search_cycle;
+/// CREATE and ALTER SEQUENCE.
+pub mod sequence;
 /// UNION, INTERSECT, EXCEPT, VALUES.
 mod setop;
 /// Sources as data.
@@ -52,6 +56,8 @@ mod statement;
 mod stream;
 /// Subqueries, rows, IN, ANY.
 mod subquery;
+/// Stored texts: names in full, and what becomes of them when objects change.
+pub mod text;
 /// Plans as data.
 mod types;
 /// SQL types by name and OID.
@@ -61,10 +67,11 @@ pub(crate) mod walk;
 /// Window functions.
 mod window;
 
+pub use ddl::TableShape;
 pub use statement::{bind_scalar, coerce_argument, describe, plan, quote_ident, result_of};
 pub use types::*;
 
-use crate::ast::{Pos, Span};
+use crate::ast::Pos;
 use crate::catalog::{FullName, SqlCatalog};
 use ::plan::LocalId;
 use repr::error::state;
@@ -79,8 +86,8 @@ pub(crate) struct Binder<'a> {
     next_local: Cell<u64>,
     /// Relations that were resolved.
     depends_on: RefCell<BTreeSet<GlobalId>>,
-    /// Where the text names a relation, and what it means.
-    mentions: RefCell<Vec<(Span, FullName)>>,
+    /// What the text names, and where.
+    names: RefCell<Vec<text::Named>>,
 }
 
 /// Parameter types, given or inferred, and their values when they are known.
@@ -94,7 +101,7 @@ struct Params {
 
 impl<'a> Binder<'a> {
     pub fn new(catalog: &'a dyn SqlCatalog) -> Binder<'a> {
-        Binder { catalog, params: RefCell::default(), next_local: Cell::new(1), depends_on: RefCell::default(), mentions: RefCell::default() }
+        Binder { catalog, params: RefCell::default(), next_local: Cell::new(1), depends_on: RefCell::default(), names: RefCell::default() }
     }
 
     fn fresh_local(&self) -> LocalId {

@@ -205,6 +205,7 @@ impl Binder<'_> {
             row_oid: pseudo::RECORD,
             hidden: None,
             rel_oid: 0,
+            rel: None,
             scalar: false,
             null_extended: false,
             key: None,

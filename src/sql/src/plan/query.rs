@@ -360,7 +360,7 @@ impl Binder<'_> {
     /// One item of the select list; `*` gives several.
     pub fn target(&self, t: &Target, env: &Env, out: &mut Vec<TargetItem>) -> Result<(), SqlError> {
         if let ExprKind::Star(parts) = &*t.expr.kind {
-            let columns = self.expand_star(parts, env, t.expr.pos)?;
+            let columns = self.expand_star(parts, env, t.expr.pos, &|n| t.except.iter().any(|e| e.name == n))?;
             if let Some(e) = t.except.iter().find(|e| !columns.iter().any(|c| c.0 == e.name)) {
                 return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", e.name)).at(e.pos));
             }
@@ -393,6 +393,9 @@ impl Binder<'_> {
             Some(a) => a.name.clone(),
             None => figure_name(&t.expr).unwrap_or_else(|| "?column?".into()),
         };
+        if let (ExprKind::Column(parts), None) = (&*t.expr.kind, &t.alias) {
+            self.note_output(parts.last().map_or(t.expr.pos, |p| p.pos), &name);
+        }
         out.push(TargetItem { name, expr, pos: t.expr.pos });
         Ok(())
     }

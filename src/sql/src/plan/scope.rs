@@ -18,7 +18,7 @@ use expr::ColumnOrder;
 use plan::LocalId;
 use repr::error::state;
 use repr::types::RecordType;
-use repr::{ColType, SqlError, SqlType, Value};
+use repr::{ColType, GlobalId, SqlError, SqlType, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub enum Clause {
     Filter,
     Check,
     Default,
+    Generated,
+    Transform,
     Index,
     Constant,
 }
@@ -67,6 +69,8 @@ impl Clause {
             Clause::Filter => "FILTER",
             Clause::Check => "check constraints",
             Clause::Default => "DEFAULT expressions",
+            Clause::Generated => "column generation expressions",
+            Clause::Transform => "transform expressions",
             Clause::Index => "index expressions",
             Clause::Constant => "this statement",
         }
@@ -98,6 +102,8 @@ pub struct NsItem {
     pub hidden: Option<String>,
     /// `pg_class.oid` of a relation: what `tableoid` reads; 0 otherwise.
     pub rel_oid: u32,
+    /// The relation that the columns are, in its order.
+    pub rel: Option<GlobalId>,
     /// A function that returns one plain column: its whole row is that column.
     pub scalar: bool,
     /// On the side of an outer join that NULLs may replace.
@@ -253,8 +259,8 @@ impl Binder<'_> {
                 }
                 Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", col.name)).at(pos))
             }
-            [rel, col] => self.qualified(None, &rel.name, &col.name, env, pos),
-            [schema, rel, col] => self.qualified(Some(&schema.name), &rel.name, &col.name, env, pos),
+            [rel, col] => self.qualified(None, &rel.name, col, env, pos),
+            [schema, rel, col] => self.qualified(Some(&schema.name), &rel.name, col, env, pos),
             [db, schema, rel, col] => {
                 if db.name != self.catalog.database() {
                     let written: Vec<&str> = parts.iter().map(|p| p.name.as_str()).collect();
@@ -262,7 +268,7 @@ impl Binder<'_> {
                         SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("cross-database references are not implemented: {}", written.join("."))).at(pos)
                     );
                 }
-                self.qualified(Some(&schema.name), &rel.name, &col.name, env, pos)
+                self.qualified(Some(&schema.name), &rel.name, col, env, pos)
             }
             _ => Err(SqlError::new(state::SYNTAX_ERROR, "improper qualified name (too many dotted names)").at(pos)),
         }
@@ -273,19 +279,25 @@ impl Binder<'_> {
             if !node.visible {
                 continue;
             }
-            let mut found: Option<HirScalar> = None;
+            let mut found: Option<(&NsItem, usize)> = None;
             for item in node.level.items.iter().filter(|i| i.cols_visible) {
                 for (i, c) in item.cols.iter().enumerate() {
                     if c.name == name {
                         if found.is_some() {
                             return Err(SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous")).at(pos));
                         }
-                        found = Some(item.column(level, i));
+                        found = Some((item, i));
                     }
                 }
             }
-            if found.is_some() {
-                return Ok(found);
+            if let Some((item, i)) = found {
+                // One relation's columns in its own query need none.
+                let alone = level == 0 && node.level.items.len() == 1;
+                let reachable = item.rel_visible && !item.name.is_empty() && !alone;
+                let same = |other: &NsItem| std::ptr::eq(other, item);
+                let qualifier = reachable && self.find_item(None, &item.name, env, pos).is_ok_and(|f| f.is_some_and(|f| same(f.1)));
+                self.note_column(item, i, pos, qualifier.then_some(item.name.as_str()));
+                return Ok(Some(item.column(level, i)));
             }
         }
         Ok(None)
@@ -314,7 +326,8 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    fn qualified(&self, schema: Option<&str>, rel: &str, col: &str, env: &Env, pos: Pos) -> Result<HirScalar, SqlError> {
+    fn qualified(&self, schema: Option<&str>, rel: &str, column: &Ident, env: &Env, pos: Pos) -> Result<HirScalar, SqlError> {
+        let col = column.name.as_str();
         let Some((level, item)) = self.find_item(schema, rel, env, pos)? else { return Err(self.missing_relation(schema, rel, env, pos)) };
         let mut found = None;
         for (i, c) in item.cols.iter().enumerate() {
@@ -326,7 +339,10 @@ impl Binder<'_> {
             }
         }
         match found {
-            Some(i) => Ok(item.column(level, i)),
+            Some(i) => {
+                self.note_column(item, i, column.pos, None);
+                Ok(item.column(level, i))
+            }
             None if col == "tableoid" && item.rel_oid != 0 => Ok(table_oid(item)),
             None => Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column {rel}.{col} does not exist")).at(pos)),
         }
@@ -351,6 +367,7 @@ impl Binder<'_> {
 
     /// `SELECT t FROM t`: the row as a value. A row that an outer join made up is NULL as a whole.
     pub fn whole_row(&self, item: &NsItem, level: usize) -> Result<HirScalar, SqlError> {
+        self.note_whole(item);
         if item.scalar {
             return Ok(item.column(level, 0));
         }

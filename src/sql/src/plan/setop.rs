@@ -126,7 +126,7 @@ impl Binder<'_> {
             let mut out = Vec::with_capacity(n);
             for e in row {
                 if let ExprKind::Star(parts) = &*e.kind {
-                    out.extend(self.expand_star(parts, &here, e.pos)?.into_iter().map(|(_, x, _)| (x, e.pos)));
+                    out.extend(self.expand_star(parts, &here, e.pos, &|_| false)?.into_iter().map(|(_, x, _)| (x, e.pos)));
                 } else {
                     out.push((self.expr(e, &here)?, e.pos));
                 }
@@ -163,8 +163,14 @@ impl Binder<'_> {
 
     /// For assignment: each column becomes the target's type (INSERT … SELECT).
     pub fn assign_columns(&self, b: Bound, targets: &[(String, ColType)], positions: Pos) -> Result<Hir, SqlError> {
+        let (hir, outputs) = self.assigned(b, targets, positions)?;
+        Ok(project(hir, outputs))
+    }
+
+    /// As [`Binder::assign_columns`], with the columns that only the order needs; and which columns are the targets'.
+    pub fn assigned(&self, b: Bound, targets: &[(String, ColType)], positions: Pos) -> Result<(Hir, Vec<usize>), SqlError> {
         let literals = b.literals.clone();
-        let hir = b.into_relation();
+        let hir = b.limited();
         let have = hir.types();
         let mut scalars = Vec::new();
         let mut outputs = Vec::with_capacity(targets.len());
@@ -179,7 +185,7 @@ impl Binder<'_> {
             outputs.push(have.len() + scalars.len() - 1);
         }
         let hir = if scalars.is_empty() { hir } else { Hir::Map { input: Box::new(hir), scalars } };
-        Ok(project(hir, outputs))
+        Ok((hir, outputs))
     }
 
     /// One value assigned to a column: 42804 if its type does not fit.

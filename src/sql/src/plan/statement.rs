@@ -137,7 +137,10 @@ impl Binder<'_> {
             Statement::Insert(i) => self.insert(i),
             Statement::Update(u) => self.update(u),
             Statement::Delete(d) => self.delete(d),
-            Statement::Truncate(names) => names.iter().map(|n| Ok(self.writable(n, "truncate")?.id)).collect::<Result<_, SqlError>>().map(Plan::Truncate),
+            Statement::Truncate { names, restart_identity } => {
+                let tables = names.iter().map(|n| Ok(self.writable(n, "truncate")?.id)).collect::<Result<_, SqlError>>()?;
+                Ok(Plan::Truncate { tables, restart_identity: *restart_identity })
+            }
             Statement::Subscribe(s) => Ok(Plan::Subscribe(Box::new(self.subscribe(s)?))),
             Statement::Copy(c) => self.copy(c),
             Statement::CreateTable(c) => self.create_table(p, c),
@@ -176,6 +179,9 @@ impl Binder<'_> {
             Statement::Acknowledge { name, at } => Ok(Plan::Acknowledge { subscription: self.object(ObjectKind::Subscription, name)?, at: self.time(at)? }),
             Statement::Drop(d) => self.drop_plan(d),
             Statement::Alter(a) => self.alter(a),
+            Statement::AlterTable(a) => self.alter_table(p, a),
+            Statement::CreateSequence { name, if_not_exists, temporary, options } => self.create_sequence(name, *if_not_exists, *temporary, options),
+            Statement::AlterSequence { name, if_exists, options } => self.alter_sequence(name, *if_exists, options),
             Statement::Comment { kind, name, text } => self.comment(*kind, name, text.clone()),
             Statement::Begin(tag, m) => Ok(Plan::Begin(tag, m.clone())),
             Statement::SetTransaction { session, modes } => Ok(Plan::SetTransaction { session: *session, modes: modes.clone() }),
@@ -360,25 +366,6 @@ impl Binder<'_> {
 
     pub(super) fn depends_on(&self) -> Vec<GlobalId> {
         self.depends_on.borrow().iter().copied().collect()
-    }
-
-    /// The text of `span` with every relation's name written in full.
-    pub(super) fn qualified_text(&self, p: &ParsedStatement, span: Span) -> String {
-        let mut mentions = self.mentions.borrow().clone();
-        mentions.sort_by_key(|m| m.0.start);
-        mentions.dedup_by_key(|m| m.0.start);
-        let mut out = String::new();
-        let mut at = span.start;
-        for (s, name) in mentions {
-            if s.start < at || s.end > span.end {
-                continue;
-            }
-            out.push_str(p.slice(Span { start: at, end: s.start }));
-            out.push_str(&format!("{}.{}", quote_ident(&name.schema), quote_ident(&name.name)));
-            at = s.end;
-        }
-        out.push_str(p.slice(Span { start: at, end: span.end }));
-        out
     }
 
     /// The full name of an object to be created. Errors: 3F000, 0A000 for another database.

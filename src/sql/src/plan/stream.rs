@@ -376,7 +376,7 @@ impl Binder<'_> {
                     return Err(SqlError::unsupported("DEFAULT or CHECK in a source", "filter or fill in a view").at(col.name.pos));
                 }
             }
-            let shape = self.table_shape(p, c.name.last(), &c.columns, &c.constraints)?;
+            let shape = self.table_shape(p, c.name.last(), &c.columns, &c.constraints, None)?;
             desc = shape.desc;
             key = shape.unique.iter().find(|u| u.2).map(|u| u.1.clone());
             if envelope == EnvelopePlan::None && !shape.unique.is_empty() {
@@ -480,7 +480,7 @@ impl Binder<'_> {
         let relation = if c.columns.is_empty() {
             None
         } else {
-            let shape = self.table_shape(p, &name.name, &c.columns, &[])?;
+            let shape = self.table_shape(p, &name.name, &c.columns, &[], None)?;
             let columns = shape.desc.names.iter().map(|n| ColumnOrigin::Value(n.clone())).collect();
             Some(SourceRelation { desc: shape.desc, columns })
         };

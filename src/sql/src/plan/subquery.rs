@@ -197,7 +197,7 @@ impl Binder<'_> {
     /// One field of a row constructor; `t.*` gives several.
     pub fn row_field(&self, f: &Expr, env: &Env, out: &mut Vec<(String, HirScalar)>) -> Result<(), SqlError> {
         if let ExprKind::Star(parts) = &*f.kind {
-            for (name, e, _) in self.expand_star(parts, env, f.pos)? {
+            for (name, e, _) in self.expand_star(parts, env, f.pos, &|_| false)? {
                 out.push((name, e));
             }
             return Ok(());
@@ -224,7 +224,7 @@ impl Binder<'_> {
             let mut out = Vec::new();
             for f in fs {
                 if let ExprKind::Star(parts) = &*f.kind {
-                    out.extend(self.expand_star(parts, env, f.pos)?.into_iter().map(|(_, e, _)| (e, f.pos)));
+                    out.extend(self.expand_star(parts, env, f.pos, &|_| false)?.into_iter().map(|(_, e, _)| (e, f.pos)));
                 } else {
                     out.push((self.expr(f, env)?, f.pos));
                 }

@@ -16,7 +16,10 @@ pub enum Plan {
     Insert(Box<InsertPlan>),
     Update(Box<UpdatePlan>),
     Delete(Box<DeletePlan>),
-    Truncate(Vec<GlobalId>),
+    Truncate {
+        tables: Vec<GlobalId>,
+        restart_identity: bool,
+    },
     CopyTo(Box<CopyToPlan>),
     CopyFrom(Box<CopyFromPlan>),
 
@@ -63,6 +66,14 @@ pub enum Plan {
         at: HirScalar,
     },
     Drop(Box<DropPlan>),
+    AlterTable(Box<AlterTablePlan>),
+    CreateSequence(Box<CreateSequencePlan>),
+    AlterSequence(Box<AlterSequencePlan>),
+    AlterRenameConstraint {
+        table: GlobalId,
+        from: String,
+        to: String,
+    },
     /// Only of an object that exists; `IF EXISTS` on none gives [`Plan::Nothing`].
     AlterRename {
         kind: ObjectKind,
@@ -256,6 +267,8 @@ pub enum SubscribeForm {
 pub struct InsertPlan {
     pub table: GlobalId,
     pub source: SelectPlan,
+    /// Columns that `source` leaves NULL: what goes in there is computed row by row, in the order of the rows.
+    pub late: Vec<(usize, HirScalar)>,
     pub on_conflict: Option<ConflictPlan>,
     pub returning: Option<ReturningPlan>,
     /// NOT NULL and CHECK are the writer's to test: [`RowChecks`].
@@ -293,6 +306,8 @@ pub struct RowChecks {
     pub not_null: Vec<usize>,
     /// Name, condition over the row at level 0; a violation is FALSE, not NULL.
     pub checks: Vec<(String, HirScalar)>,
+    /// Generated columns and what computes them from the others, before all tests.
+    pub generated: Vec<(usize, HirScalar)>,
 }
 
 /// UPDATE: `rows` yields old row ++ new row (++ the FROM columns that RETURNING reads). Postgres updates a row once, whichever
@@ -358,10 +373,14 @@ pub struct CreateTablePlan {
     pub temporary: bool,
     /// Keys: the primary key first, then unique constraints.
     pub desc: RelDesc,
-    /// For each column its default's text and meaning.
-    pub defaults: Vec<Option<(String, HirScalar)>>,
-    /// Name, text, condition over the row.
-    pub checks: Vec<(String, String, HirScalar)>,
+    /// For each column its default's text.
+    pub defaults: Vec<Option<String>>,
+    /// For each column the text of what computes it, if it is generated.
+    pub generated: Vec<Option<String>>,
+    /// Name and text.
+    pub checks: Vec<(String, String)>,
+    /// Sequences to be made for columns.
+    pub sequences: Vec<ColumnSequence>,
     /// Those that columns are declared with.
     pub domains: Vec<GlobalId>,
     /// Name, columns, and whether it is the primary key.
@@ -516,4 +535,42 @@ pub struct Described {
     pub origins: Vec<Option<(GlobalId, usize)>>,
     /// Of a SELECT, what it reads, views among them.
     pub depends_on: Vec<GlobalId>,
+}
+
+/// ALTER TABLE: the changes as written; the table's owner binds them one after the other ([`super::alter`]).
+#[derive(Clone, Debug)]
+pub struct AlterTablePlan {
+    pub table: ObjectRef,
+    pub actions: Vec<crate::ast::TableAction>,
+    /// What spans in the actions count in.
+    pub statement: ParsedStatement,
+}
+
+/// A sequence that a column brings.
+#[derive(Clone, Debug)]
+pub struct ColumnSequence {
+    pub column: usize,
+    /// None: serial; else GENERATED ALWAYS (true) or BY DEFAULT.
+    pub identity: Option<bool>,
+    pub spec: crate::catalog::SequenceSpec,
+    pub name: Option<FullName>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateSequencePlan {
+    pub name: FullName,
+    pub if_not_exists: bool,
+    pub temporary: bool,
+    pub spec: crate::catalog::SequenceSpec,
+    /// OWNED BY: table and column.
+    pub owner: Option<(GlobalId, usize)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct AlterSequencePlan {
+    pub sequence: ObjectRef,
+    pub options: crate::ast::SequenceOptions,
+    /// AS.
+    pub ty: Option<SqlType>,
+    pub owner: Option<Option<(GlobalId, usize)>>,
 }

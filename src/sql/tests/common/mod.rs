@@ -24,13 +24,25 @@ impl Names {
             let (name, desc, kind, unique, defaults) = match sql::plan::plan(&s, &n, &[]).expect("ddl is bound") {
                 Plan::CreateTable(t) => {
                     let unique = t.unique.iter().map(|u| (u.0.clone(), u.1.clone())).collect();
-                    let defaults = t.defaults.iter().map(|d| d.as_ref().map(|d| d.1.clone())).collect();
+                    let defaults = t.defaults.iter().map(|d| d.as_ref().and_then(|d| sql::plan::bind_scalar(d, &Default::default(), &n).ok())).collect();
                     (t.name.clone(), t.desc.clone(), RelationKind::Table, unique, defaults)
                 }
                 Plan::CreateView(v) => (v.name.clone(), v.desc.clone(), RelationKind::View(Arc::new(v.hir.clone())), vec![], vec![]),
                 other => panic!("{other:?}"),
             };
-            let rel = Relation { id, oid, row_type_oid: oid + 10_000, name: name.clone(), kind, desc, defaults, checks: vec![], unique };
+            let rel = Relation {
+                id,
+                oid,
+                row_type_oid: oid + 10_000,
+                name: name.clone(),
+                kind,
+                desc,
+                defaults,
+                checks: vec![],
+                unique,
+                generated: vec![],
+                def: Default::default(),
+            };
             n.relations.insert(name.name, Arc::new(rel));
         }
         n

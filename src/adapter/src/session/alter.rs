@@ -1,0 +1,732 @@
+//! ALTER TABLE, CREATE and ALTER SEQUENCE, renames: rows, and what depends on what is changed.
+//!
+//! A table whose columns or constraints change is made anew, under its name, in the transaction that changes it:
+//!
+//! ```text
+//!   rows of the old table ─change by change─► rows of the new one ─► its keys and checks
+//!   indexes and views on the old one ─────────► the same texts, bound to the new one
+//!   Drop {views, indexes, old}, Create {new}, Create {indexes, views}, the rows: one tick
+//! ```
+//!
+//! So writers that planned on the old table are told to try again, whatever a view's plan took for granted is looked at again, and
+//! a crash leaves the one or the other. Not here: binding of the changes (`sql::plan::alter`), texts (`sql::plan::text`).
+
+use super::ddl::{table_sql, user_types};
+use super::query::Row;
+use super::write::{evaluate, fill, get};
+use super::{Response, Session};
+use crate::catalog::{Constraint, Item, ItemKind, Namespace, OwnedSequence, Sequence, Table};
+use crate::coordinator::request::Op;
+use crate::planner::{draft_relation, full_name, qualified};
+use crate::sequences::Position;
+use repr::error::state;
+use repr::{ColType, GlobalId, RelDesc, SqlError, Value};
+use sql::catalog::FullName;
+use sql::hir::HirScalar;
+use sql::plan::alter::TableStep;
+use sql::plan::text::{columns_read, renamed, Rename};
+use sql::plan::{AlterSequencePlan, AlterTablePlan, ColumnSequence, CreateSequencePlan, RowChecks};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A table in the making.
+struct Draft {
+    item: Item,
+    table: Table,
+    /// Position in the old table of each column that was there.
+    origin: Vec<Option<usize>>,
+    /// Read when a change needs them.
+    rows: Option<Vec<Row>>,
+    /// Columns, keys or checks have changed: it is made anew.
+    anew: bool,
+    /// Columns of the old table that are gone or have another type: what reads them cannot stay.
+    dropped: BTreeSet<usize>,
+    retyped: BTreeSet<usize>,
+    cascade: bool,
+    ops: Vec<Op>,
+}
+
+impl Session {
+    pub(super) async fn alter_table(&mut self, p: AlterTablePlan) -> Result<Response, SqlError> {
+        let old = self.table(p.table.id)?;
+        let mut draft = Draft::of(&old)?;
+        for action in &p.actions {
+            let step = {
+                let names = self.names();
+                let relation = draft_relation(&names.catalog, &draft.item, &draft.table);
+                sql::plan::alter::bind(action, &p.statement, &relation, &names)?
+            };
+            self.alter_step(&old, &mut draft, step).await?;
+        }
+        self.finish_alter(&old, draft).await?;
+        Ok(Response::Tag("ALTER TABLE".into()))
+    }
+
+    async fn alter_step(&mut self, old: &Item, draft: &mut Draft, step: TableStep) -> Result<(), SqlError> {
+        let (_, ctx) = self.statement_ctx();
+        match step {
+            TableStep::Nothing(notice) => self.notice("NOTICE", notice),
+            TableStep::Default { column, text } => draft.table.defaults[column] = text,
+            TableStep::NotNull { column, set } => {
+                draft.anew |= draft.item.desc.types[column].nullable == set;
+                draft.item.desc.types[column].nullable = !set;
+            }
+            TableStep::DropConstraint { name, cascade } => {
+                draft.cascade |= cascade;
+                draft.anew = true;
+                draft.table.checks.retain(|c| c.0 != name);
+                draft.table.unique.retain(|c| c.name != name);
+                draft.table.primary_key.take_if(|k| k.name == name);
+            }
+            TableStep::DropColumn { column, cascade } => {
+                let name = draft.item.desc.names[column].clone();
+                while let Some(other) = self.generated_from(draft, draft.item.desc.names.iter().position(|n| *n == name).unwrap_or(column))? {
+                    if !cascade {
+                        return Err(blocked(
+                            &format!("column {name} of table {}", old.name),
+                            &[format!("column {} of table {} depends on column {name} of table {}", draft.item.desc.names[other], old.name, old.name)],
+                        ));
+                    }
+                    self.drop_column(old, draft, other, true).await?;
+                }
+                let column = draft.item.desc.names.iter().position(|n| *n == name).unwrap_or(column);
+                self.drop_column(old, draft, column, cascade).await?;
+            }
+            TableStep::Type { column, ty, using } => {
+                if let Some(other) = self.generated_from(draft, column)? {
+                    let e = SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a generated column");
+                    let (a, b) = (&draft.item.desc.names[column], &draft.item.desc.names[other]);
+                    return Err(e.with_detail(format!("Column \"{a}\" is used by generated column \"{b}\".")));
+                }
+                let types = draft.item.desc.types.clone();
+                let rows = self.draft_rows(old, draft).await?;
+                let values = evaluate(&[using], rows, &types, &ctx)?;
+                for (row, mut v) in rows.iter_mut().zip(values) {
+                    row[column] = v.swap_remove(0);
+                }
+                if draft.item.desc.types[column].ty != ty.ty {
+                    draft.retyped.extend(draft.origin[column]);
+                }
+                draft.item.desc.types[column] = ty;
+                draft.anew = true;
+            }
+            TableStep::Extend(shape) => self.extend(old, draft, *shape).await?,
+            TableStep::AddIdentity(s) => self.add_sequence_to(draft, &s),
+            TableStep::SetIdentity { column, always, options } => {
+                let Some(owned) = draft.table.sequences.iter_mut().find(|s| s.column == column) else { return Ok(()) };
+                owned.identity = always.or(owned.identity);
+                let id = owned.sequence;
+                let catalog = self.catalog();
+                let item = catalog.item(id).ok_or_else(|| crate::vanished("the sequence"))?;
+                let op = self.alter_sequence_item(item, &options, None)?;
+                draft.ops.push(op);
+            }
+            TableStep::DropIdentity { column } => {
+                let owned = draft.table.sequences.iter().position(|s| s.column == column);
+                if let Some(owned) = owned.map(|i| draft.table.sequences.remove(i)) {
+                    draft.table.defaults[column] = None;
+                    draft.item.deps.retain(|d| *d != owned.sequence);
+                    draft.ops.push(Op::Drop { ids: vec![owned.sequence] });
+                }
+            }
+            TableStep::DropExpression { column } => draft.table.generated[column] = None,
+        }
+        Ok(())
+    }
+
+    /// A generated column that is computed from `column`.
+    fn generated_from(&self, draft: &Draft, column: usize) -> Result<Option<usize>, SqlError> {
+        let name = qualified(&draft.item.schema, &draft.item.name);
+        for (i, text) in draft.table.generated.iter().enumerate() {
+            let Some(text) = text else { continue };
+            // Bound over the old table, in which the column has its old place.
+            let reads = columns_read(("SELECT ", &format!(" FROM {name}")), text, &self.names()).unwrap_or_default();
+            let old = draft.origin[column];
+            if i != column && old.is_some_and(|c| reads.contains(&(draft.item.id, c))) {
+                return Ok(Some(i));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn drop_column(&mut self, old: &Item, draft: &mut Draft, column: usize, cascade: bool) -> Result<(), SqlError> {
+        self.draft_rows(old, draft).await?.iter_mut().for_each(|r| drop(r.remove(column)));
+        draft.cascade |= cascade;
+        draft.anew = true;
+        let name = qualified(&draft.item.schema, &draft.item.name);
+        let mut checks = Vec::new();
+        for (n, text) in std::mem::take(&mut draft.table.checks) {
+            let reads = columns_read(("SELECT ", &format!(" FROM {name}")), &text, &self.names()).unwrap_or_default();
+            // A check that reads the column goes with it.
+            if !draft.origin[column].is_some_and(|c| reads.contains(&(draft.item.id, c))) {
+                checks.push((n, text));
+            }
+        }
+        draft.table.checks = checks;
+        draft.dropped.extend(draft.origin.remove(column));
+        draft.item.desc.names.remove(column);
+        draft.item.desc.types.remove(column);
+        draft.table.defaults.remove(column);
+        if column < draft.table.generated.len() {
+            draft.table.generated.remove(column);
+        }
+        // Keys with the column go with it, the others move.
+        let moved = |c: &mut Constraint| {
+            let stays = !c.columns.contains(&column);
+            c.columns.iter_mut().filter(|x| **x > column).for_each(|x| *x -= 1);
+            stays
+        };
+        draft.table.unique.retain_mut(moved);
+        draft.table.primary_key = draft.table.primary_key.take().and_then(|mut k| moved(&mut k).then_some(k));
+        for owned in draft.table.sequences.iter().filter(|s| s.column == column) {
+            draft.item.deps.retain(|d| *d != owned.sequence);
+            draft.ops.push(Op::Drop { ids: vec![owned.sequence] });
+        }
+        draft.table.sequences.retain(|s| s.column != column);
+        draft.table.sequences.iter_mut().filter(|s| s.column > column).for_each(|s| s.column -= 1);
+        draft.item.comments.retain(|c| c.0 as usize != column + 1);
+        draft.item.comments.iter_mut().filter(|c| c.0 as usize > column + 1).for_each(|c| c.0 -= 1);
+        Ok(())
+    }
+
+    /// New columns with their values in the rows that are there, new keys and checks.
+    async fn extend(&mut self, old: &Item, draft: &mut Draft, shape: sql::plan::TableShape) -> Result<(), SqlError> {
+        let first = draft.item.desc.arity();
+        let types: Vec<ColType> = shape.desc.types.clone();
+        self.draft_rows(old, draft).await?;
+        draft.anew = true;
+        draft.item.desc = shape.desc;
+        draft.origin.resize(types.len(), None);
+        draft.table.generated.resize(types.len(), None);
+        for (i, (default, generated)) in shape.defaults.iter().zip(&shape.generated).enumerate() {
+            draft.table.defaults.push(default.as_ref().map(|d| d.0.clone()));
+            draft.table.generated[first + i] = generated.as_ref().map(|g| g.0.clone());
+        }
+        for s in &shape.sequences {
+            self.add_sequence_to(draft, s);
+        }
+        // The sequences are to be known before their values are asked for.
+        let ops = std::mem::take(&mut draft.ops);
+        self.apply(ops)?;
+        let mut late: Vec<(usize, HirScalar)> = shape.defaults.into_iter().enumerate().filter_map(|(i, d)| Some((first + i, d?.1))).collect();
+        for s in &shape.sequences {
+            let text = draft.table.defaults[s.column].clone().unwrap_or_default();
+            late.push((s.column, sql::plan::bind_scalar(&format!("CAST({text} AS {})", types[s.column].ty.sql_name()), &RelDesc::default(), &self.names())?));
+        }
+        let (_, ctx) = self.statement_ctx();
+        let computed: Vec<(usize, HirScalar)> = shape.generated.into_iter().enumerate().filter_map(|(i, g)| Some((first + i, g?.1))).collect();
+        if let Some(rows) = &mut draft.rows {
+            rows.iter_mut().for_each(|r| r.resize(types.len(), Value::Null));
+            fill(rows, &late, &types, &ctx)?;
+            let exprs: Vec<HirScalar> = computed.iter().map(|c| c.1.clone()).collect();
+            let values = if exprs.is_empty() { vec![] } else { evaluate(&exprs, rows, &types, &ctx)? };
+            for (row, values) in rows.iter_mut().zip(values) {
+                computed.iter().zip(values).for_each(|((c, _), v)| row[*c] = v);
+            }
+        }
+        for (name, columns, primary) in shape.unique {
+            let c = Constraint { name, columns, index: false };
+            match primary {
+                true => draft.table.primary_key = Some(c),
+                false => draft.table.unique.push(c),
+            }
+        }
+        draft.table.checks.extend(shape.checks.into_iter().map(|c| (c.0, c.1)));
+        Ok(())
+    }
+
+    async fn draft_rows<'d>(&mut self, old: &Item, draft: &'d mut Draft) -> Result<&'d mut Vec<Row>, SqlError> {
+        if draft.rows.is_none() {
+            draft.rows = Some(self.collect_relation(get(old)).await?);
+        }
+        draft.rows.as_mut().ok_or_else(|| SqlError::internal("rows that were just read"))
+    }
+
+    async fn finish_alter(&mut self, old: &Item, mut draft: Draft) -> Result<GlobalId, SqlError> {
+        if draft.anew {
+            self.draft_rows(old, &mut draft).await?;
+        }
+        let Draft { mut item, table, rows, anew, dropped, retyped, cascade, ops, .. } = draft;
+        item.sql = table_sql(&full_name(&item), &item.desc, &table);
+        let keys = table.primary_key.iter().chain(&table.unique).map(|k| k.columns.clone());
+        item.desc.keys = keys.filter(|k| k.iter().all(|c| !item.desc.types[*c].nullable)).collect();
+        let catalog = self.catalog();
+        item.deps.retain(|d| catalog.item(*d).is_some_and(|i| !matches!(i.kind, ItemKind::Sequence(_))));
+        item.deps.extend(user_types(&self.catalog(), &item.desc));
+        item.deps.extend(table.sequences.iter().map(|s| s.sequence));
+        item.deps.extend(self.sequences_named(&table.defaults));
+        item.deps.sort();
+        item.deps.dedup();
+        item.kind = ItemKind::Table(table);
+        if !anew {
+            let mut all: Vec<Op> = ops.iter().filter(|op| !matches!(op, Op::Drop { .. })).cloned().collect();
+            all.push(Op::Update { item: Box::new(item) });
+            all.extend(ops.into_iter().filter(|op| matches!(op, Op::Drop { .. })));
+            self.apply(all)?;
+            self.shared.planner.forget_text(old.id);
+            return Ok(old.id);
+        }
+        let dependants = self.kept_dependants(old, &dropped, &retyped, cascade)?;
+        item.id = self.shared.allocate_id();
+        let mut gone: Vec<GlobalId> = self.all_dependants(old.id).into_iter().map(|i| i.id).rev().collect();
+        gone.push(old.id);
+        // What was written to the old table is in the rows.
+        if let Some(o) = self.txn.open() {
+            o.rewrites = true;
+        }
+        let mut first = vec![Op::Drop { ids: gone }];
+        first.extend(ops.iter().filter(|op| matches!(op, Op::Drop { .. })).cloned());
+        first.extend(ops.into_iter().filter(|op| !matches!(op, Op::Drop { .. })));
+        first.push(Op::Create { item: Box::new(item.clone()), plan: None });
+        self.apply(first)?;
+        self.check_altered(&item, rows.unwrap_or_default()).await?;
+        let mut ids: BTreeMap<GlobalId, GlobalId> = BTreeMap::from([(old.id, item.id)]);
+        for d in dependants {
+            self.recreate(old, &d, &mut ids)?;
+        }
+        Ok(item.id)
+    }
+
+    /// Tests the rows and writes them to the new table.
+    async fn check_altered(&mut self, item: &Item, mut rows: Vec<Row>) -> Result<(), SqlError> {
+        let (catalog, ctx) = self.statement_ctx();
+        let exprs = self.shared.planner.table_exprs(&catalog, item)?;
+        let not_null = (0..item.desc.arity()).filter(|i| !item.desc.types[*i].nullable).collect();
+        let checks = RowChecks { not_null, checks: exprs.checks.clone(), generated: vec![] };
+        self.check_rows(item, &mut rows, &checks, &ctx).map_err(|mut e| {
+            let about = e.fields.clone().unwrap_or_default();
+            match (e.code, about.column, about.constraint) {
+                (state::NOT_NULL_VIOLATION, Some(c), _) => {
+                    e.message = format!("column \"{c}\" of relation \"{}\" contains null values", item.name);
+                }
+                (state::CHECK_VIOLATION, _, Some(c)) => e.message = format!("check constraint \"{c}\" of relation \"{}\" is violated by some row", item.name),
+                _ => {}
+            }
+            e.detail = None;
+            e
+        })?;
+        self.write(item, rows.into_iter().map(|r| (r, 1)).collect()).await.map_err(|mut e| {
+            if let (state::UNIQUE_VIOLATION, Some(c)) = (e.code, e.fields.as_ref().and_then(|f| f.constraint.clone())) {
+                e.message = format!("could not create unique index \"{c}\"");
+                e.detail = e.detail.map(|d| d.replace("already exists", "is duplicated"));
+            }
+            e
+        })
+    }
+
+    /// All that depends on an object, what depends on it after it.
+    fn all_dependants(&self, id: GlobalId) -> Vec<std::sync::Arc<Item>> {
+        let catalog = self.catalog();
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![id];
+        while let Some(id) = todo.pop() {
+            todo.extend(catalog.dependants(id).map(|d| d.id).filter(|d| seen.insert(*d)));
+        }
+        // Ids grow: what an object is made from has a smaller one.
+        seen.into_iter().filter_map(|id| catalog.item(id).cloned()).collect()
+    }
+
+    /// What depends on the table and can be made again.
+    /// Errors: 2BP01 for what reads a dropped column, unless `cascade`; 0A000 for what reads a column of another type.
+    fn kept_dependants(
+        &mut self,
+        old: &Item,
+        dropped: &BTreeSet<usize>,
+        retyped: &BTreeSet<usize>,
+        cascade: bool,
+    ) -> Result<Vec<std::sync::Arc<Item>>, SqlError> {
+        let (mut kept, mut lost, mut blockers, mut notices) = (Vec::new(), BTreeSet::new(), Vec::new(), Vec::new());
+        let from = format!(" FROM {}", qualified(&old.schema, &old.name));
+        for d in self.all_dependants(old.id) {
+            let reads = {
+                let names = self.names();
+                match &d.kind {
+                    ItemKind::View { query } | ItemKind::MaterializedView { query, .. } => columns_read(("", ""), query, &names)?,
+                    ItemKind::Index { on, key } if *on == old.id => columns_read(("SELECT ", &from), &key.join(", "), &names)?,
+                    ItemKind::Index { .. } | ItemKind::ViewErrors { .. } => BTreeSet::new(),
+                    _ => {
+                        let what = format!("ALTER TABLE of what {} {} depends on", d.noun(), d.name);
+                        return Err(SqlError::unsupported(what, "drop it and create it again afterwards"));
+                    }
+                }
+            };
+            let column = |set: &BTreeSet<usize>| set.iter().find(|c| reads.contains(&(old.id, **c))).copied();
+            let above = d.deps.iter().any(|x| lost.contains(x));
+            if let Some(c) = column(dropped).filter(|_| !above) {
+                if matches!(d.kind, ItemKind::Index { .. }) {
+                    continue;
+                }
+                let name = &old.desc.names[c];
+                blockers.push(format!("{} {} depends on column {name} of table {}", d.noun(), d.name, old.name));
+            }
+            if above || column(dropped).is_some() {
+                notices.push(format!("drop cascades to {} {}", d.noun(), d.name));
+                lost.insert(d.id);
+                continue;
+            }
+            if let (Some(c), false) = (column(retyped), matches!(d.kind, ItemKind::Index { .. })) {
+                let e = SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule");
+                return Err(e.with_detail(format!("rule _RETURN on {} {} depends on column \"{}\"", d.noun(), d.name, old.desc.names[c])));
+            }
+            kept.push(d);
+        }
+        if !blockers.is_empty() && !cascade {
+            let c = dropped.iter().next().map_or("", |c| &old.desc.names[*c]);
+            return Err(blocked(&format!("column {c} of table {}", old.name), &blockers));
+        }
+        for n in notices {
+            self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), n));
+        }
+        Ok(kept)
+    }
+
+    /// Makes a dependant of a table again, now that its table is another one.
+    fn recreate(&mut self, old: &Item, d: &Item, ids: &mut BTreeMap<GlobalId, GlobalId>) -> Result<(), SqlError> {
+        let mut item = d.clone();
+        item.id = self.shared.allocate_id();
+        ids.insert(d.id, item.id);
+        item.deps.iter_mut().for_each(|x| *x = ids.get(x).copied().unwrap_or(*x));
+        if let ItemKind::Index { on, .. } = &mut item.kind {
+            *on = ids.get(on).copied().unwrap_or(*on);
+        }
+        if let ItemKind::ViewErrors { view } = &mut item.kind {
+            *view = ids.get(view).copied().unwrap_or(*view);
+        }
+        self.apply(vec![Op::Create { item: Box::new(item.clone()), plan: None }])?;
+        let catalog = self.catalog();
+        let planner = self.shared.planner.clone();
+        let bound = tokio::task::block_in_place(|| match &item.kind {
+            ItemKind::MaterializedView { .. } => {
+                planner.view_mir(&catalog, &item)?;
+                planner.view_hir(&catalog, &item).map(Some)
+            }
+            ItemKind::View { .. } => planner.view_hir(&catalog, &item).map(Some),
+            ItemKind::Index { .. } => planner.index_key(&catalog, &item).map(|_| None),
+            _ => Ok(None),
+        });
+        let needs = |why: String| {
+            let e = blocked(&format!("what {} {} needs of table {}", d.noun(), d.name, old.name), &[]);
+            e.with_detail(why)
+        };
+        let hir = bound.map_err(|e| needs(e.message))?;
+        let same = |a: &ColType, b: &ColType| a.ty == b.ty;
+        if hir.is_some_and(|h| {
+            let types = h.types();
+            types.len() != d.desc.arity() || !types.iter().zip(&d.desc.types).all(|(a, b)| same(a, b))
+        }) {
+            return Err(needs(format!("the columns of {} {} would change", d.noun(), d.name)));
+        }
+        Ok(())
+    }
+
+    pub(super) fn rename_constraint(&mut self, table: GlobalId, from: &str, to: String) -> Result<Response, SqlError> {
+        let item = self.table(table)?;
+        let mut draft = Draft::of(&item)?;
+        let t = &mut draft.table;
+        if t.primary_key.iter().chain(&t.unique).any(|k| k.name == to) || t.checks.iter().any(|c| c.0 == to) {
+            return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("constraint \"{to}\" for relation \"{}\" already exists", item.name)));
+        }
+        t.primary_key.iter_mut().chain(&mut t.unique).filter(|k| k.name == from).for_each(|k| k.name.clone_from(&to));
+        t.checks.iter_mut().filter(|c| c.0 == from).for_each(|c| c.0.clone_from(&to));
+        let mut item = draft.item;
+        item.sql = table_sql(&full_name(&item), &item.desc, &draft.table);
+        item.kind = ItemKind::Table(draft.table);
+        self.apply(vec![Op::Update { item: Box::new(item) }])?;
+        self.shared.planner.forget_text(table);
+        Ok(Response::Tag("ALTER TABLE".into()))
+    }
+
+    /// Texts of other objects that name a relation or its column, rewritten.
+    fn rewritten(&self, item: &Item, rename: &Rename<'_>) -> Result<Vec<Op>, SqlError> {
+        let names = self.names();
+        let catalog = self.catalog();
+        let mut ops = Vec::new();
+        for d in catalog.dependants(item.id) {
+            let mut new = (**d).clone();
+            match &mut new.kind {
+                ItemKind::View { query } | ItemKind::MaterializedView { query, .. } => {
+                    let text = renamed(("", ""), query, rename, &names)?;
+                    new.sql = new.sql.strip_suffix(query.as_str()).map_or_else(|| new.sql.clone(), |head| format!("{head}{text}"));
+                    *query = text;
+                }
+                ItemKind::Index { on, key } if *on == item.id => {
+                    let from = format!(" FROM {}", qualified(&item.schema, &item.name));
+                    for k in key.iter_mut() {
+                        *k = renamed(("SELECT ", &from), k, rename, &names)?.split(" AS ").next().unwrap_or_default().to_owned();
+                    }
+                    let base = match rename {
+                        Rename::Relation { schema, name, .. } => qualified(schema, name),
+                        Rename::Column { .. } => qualified(&item.schema, &item.name),
+                    };
+                    new.sql = format!("CREATE INDEX {} ON {base} ({})", sql::plan::quote_ident(&new.name), key.join(", "));
+                }
+                _ => continue,
+            }
+            ops.push(Op::Update { item: Box::new(new) });
+        }
+        Ok(ops)
+    }
+
+    pub(super) async fn rename_column(&mut self, relation: GlobalId, column: usize, to: String) -> Result<Response, SqlError> {
+        let mut item = (*self.table(relation)?).clone();
+        if item.desc.names.contains(&to) {
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{to}\" of relation \"{}\" already exists", item.name)));
+        }
+        let rename = Rename::Column { rel: relation, column, to: &to };
+        let mut ops = self.rewritten(&item, &rename)?;
+        if let ItemKind::Table(t) = &mut item.kind {
+            let from = format!(" FROM {}", qualified(&item.schema, &item.name));
+            let names = self.names();
+            let texts = t.checks.iter_mut().map(|c| &mut c.1).chain(t.generated.iter_mut().flatten());
+            for text in texts {
+                // Within brackets a column is no output column that would have to keep its name.
+                let inner = renamed(("SELECT (", &format!("){from}")), text, &rename, &names)?;
+                *text = inner;
+            }
+        }
+        item.desc.names[column] = to.clone();
+        if let ItemKind::Table(t) = &item.kind {
+            item.sql = table_sql(&full_name(&item), &item.desc, t);
+        }
+        let touched: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Update { item } = op { Some(item.id) } else { None }).collect();
+        ops.insert(0, Op::Update { item: Box::new(item) });
+        self.apply(ops)?;
+        touched.into_iter().chain([relation]).for_each(|id| self.shared.planner.forget_text(id));
+        Ok(Response::Tag("ALTER TABLE".into()))
+    }
+
+    /// Gives a relation, an index or a sequence another name or schema.
+    pub(super) fn rename_relation(&mut self, mut item: Item, schema: String, name: String) -> Result<(), SqlError> {
+        let rename = Rename::Relation { rel: item.id, schema: &schema, name: &name };
+        let mut ops = self.rewritten(&item, &rename)?;
+        let catalog = self.catalog();
+        if matches!(item.kind, ItemKind::Sequence(_)) {
+            // Defaults name it.
+            let (was, is) = (nextval(&item.schema, &item.name), nextval(&schema, &name));
+            for d in catalog.dependants(item.id) {
+                let mut table = (**d).clone();
+                if let ItemKind::Table(t) = &mut table.kind {
+                    t.defaults.iter_mut().flatten().filter(|d| **d == was).for_each(|d| d.clone_from(&is));
+                    ops.push(Op::Update { item: Box::new(table) });
+                }
+            }
+        }
+        if let ItemKind::Index { on, .. } = &item.kind {
+            if let Some(table) = catalog.item(*on) {
+                let mut table = (**table).clone();
+                if let ItemKind::Table(t) = &mut table.kind {
+                    t.unique.iter_mut().filter(|u| u.index && u.name == item.name).for_each(|u| u.name.clone_from(&name));
+                    ops.push(Op::Update { item: Box::new(table) });
+                }
+            }
+        }
+        item.schema = schema;
+        item.name = name;
+        if let ItemKind::Table(t) = &item.kind {
+            item.sql = table_sql(&full_name(&item), &item.desc, t);
+        }
+        let touched: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Update { item } = op { Some(item.id) } else { None }).collect();
+        let id = item.id;
+        ops.insert(0, Op::Update { item: Box::new(item) });
+        self.apply(ops)?;
+        touched.into_iter().chain([id]).for_each(|id| self.shared.planner.forget_text(id));
+        Ok(())
+    }
+
+    /// CREATE UNIQUE INDEX: the table demands the key from now on. Answers with the table as it is then.
+    pub(super) async fn add_unique(&mut self, on: GlobalId, name: &str, keys: &[expr::Scalar]) -> Result<GlobalId, SqlError> {
+        let old = self.catalog().item(on).cloned().ok_or_else(|| crate::vanished("the table"))?;
+        if !matches!(old.kind, ItemKind::Table(_)) {
+            return Err(SqlError::unsupported("CREATE UNIQUE INDEX on what is not a table", "create the index without UNIQUE"));
+        }
+        let columns = keys.iter().map(|k| if let expr::Scalar::Column(c) = k { Some(*c) } else { None }).collect::<Option<Vec<usize>>>();
+        let Some(columns) = columns else {
+            return Err(SqlError::unsupported("a unique index on an expression", "add a generated column and make that unique"));
+        };
+        let mut draft = Draft::of(&old)?;
+        draft.table.unique.push(Constraint { name: name.to_owned(), columns, index: true });
+        draft.anew = true;
+        self.finish_alter(&old, draft).await
+    }
+
+    /// Drops indexes; of a unique one the table's key goes too.
+    pub(super) async fn drop_indexes(&mut self, ids: &[GlobalId]) -> Result<Response, SqlError> {
+        for id in ids {
+            let catalog = self.catalog();
+            let Some(item) = catalog.item(*id).cloned() else { continue };
+            let ItemKind::Index { on, .. } = &item.kind else { continue };
+            self.apply(vec![Op::Drop { ids: vec![*id] }])?;
+            let Some(table) = catalog.item(*on).cloned() else { continue };
+            let Ok(mut draft) = Draft::of(&table) else { continue };
+            let n = draft.table.unique.len();
+            draft.table.unique.retain(|u| !(u.index && u.name == item.name));
+            if draft.table.unique.len() < n {
+                draft.anew = true;
+                self.finish_alter(&table, draft).await?;
+            }
+        }
+        Ok(Response::Tag("DROP INDEX".into()))
+    }
+
+    fn add_sequence_to(&self, draft: &mut Draft, s: &ColumnSequence) {
+        let name = full_name(&draft.item);
+        self.add_sequence(&name, &draft.item.desc.names, &mut draft.table, s, &mut draft.ops);
+    }
+
+    /// A sequence for a column of a table: its own object, the column's default.
+    pub(super) fn add_sequence(&self, table_name: &FullName, columns: &[String], table: &mut Table, s: &ColumnSequence, ops: &mut Vec<Op>) {
+        let catalog = self.catalog();
+        let taken = |n: &str| {
+            let here = |op: &Op| matches!(op, Op::Create { item, .. } if item.name == n);
+            catalog.find(&table_name.schema, Namespace::Relation, n).is_some() || ops.iter().any(here)
+        };
+        let stem = format!("{}_{}_seq", table_name.name, columns[s.column]);
+        let name = s.name.clone().unwrap_or_else(|| {
+            let free = if taken(&stem) { (1..).map(|i| format!("{stem}{i}")).find(|n| !taken(n)).unwrap_or_default() } else { stem.clone() };
+            FullName { name: free, ..table_name.clone() }
+        });
+        let sequence = self.sequence_item(&name, s.spec.clone().into());
+        table.defaults[s.column] = Some(nextval(&name.schema, &name.name));
+        table.sequences.push(OwnedSequence { column: s.column, sequence: sequence.id, identity: s.identity });
+        ops.push(Op::Create { item: Box::new(sequence), plan: None });
+    }
+
+    /// The sequences that defaults call `nextval` of.
+    pub(super) fn sequences_named(&self, defaults: &[Option<String>]) -> Vec<GlobalId> {
+        let (_, ctx) = self.statement_ctx();
+        let catalog = self.catalog();
+        let named = |text: &String| {
+            let rest = text.get(text.to_ascii_lowercase().find("nextval('")? + "nextval('".len()..)?;
+            let name = rest.split('\'').next()?;
+            let parts: Vec<String> = sql::parse::parse_expr(name).ok().and_then(|e| e.name_parts()).unwrap_or_default();
+            let id = GlobalId(u64::from(ctx.catalog.relation_oid(&parts)?));
+            catalog.item(id).filter(|i| matches!(i.kind, ItemKind::Sequence(_))).map(|i| i.id)
+        };
+        defaults.iter().flatten().filter_map(named).collect()
+    }
+
+    fn sequence_item(&self, name: &FullName, s: Sequence) -> Item {
+        let sql = format!("CREATE SEQUENCE {}", qualified(&name.schema, &name.name));
+        self.item(self.shared.allocate_id(), name, ItemKind::Sequence(s), RelDesc::default(), sql, vec![])
+    }
+
+    pub(super) fn create_sequence(&mut self, mut p: CreateSequencePlan) -> Result<Response, SqlError> {
+        let mut ops = Vec::new();
+        if p.temporary {
+            p.name.schema = self.temp_schema(&mut ops);
+        }
+        if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
+            return Ok(Response::Tag("CREATE SEQUENCE".into()));
+        }
+        let item = self.sequence_item(&p.name, p.spec.into());
+        let id = item.id;
+        ops.push(Op::Create { item: Box::new(item), plan: None });
+        self.apply(ops)?;
+        if let Some(owner) = p.owner {
+            self.set_owner(id, Some(owner))?;
+        }
+        Ok(Response::Tag("CREATE SEQUENCE".into()))
+    }
+
+    pub(super) fn alter_sequence(&mut self, p: AlterSequencePlan) -> Result<Response, SqlError> {
+        let item = self.existing(&p.sequence)?;
+        if !matches!(item.kind, ItemKind::Sequence(_)) {
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a sequence", item.name)));
+        }
+        let op = self.alter_sequence_item(&item, &p.options, p.ty)?;
+        self.apply(vec![op])?;
+        if let Some(owner) = p.owner {
+            self.set_owner(item.id, owner)?;
+        }
+        Ok(Response::Tag("ALTER SEQUENCE".into()))
+    }
+
+    fn alter_sequence_item(&self, item: &Item, options: &sql::ast::SequenceOptions, ty: Option<repr::SqlType>) -> Result<Op, SqlError> {
+        let ItemKind::Sequence(s) = &item.kind else { return Err(SqlError::internal("no sequence")) };
+        let ty = ty.unwrap_or_else(|| s.ty.clone());
+        let new: Sequence = sql::plan::sequence::altered(Some(&s.spec()), options, ty)?.into();
+        let at = self.shared.sequences.position(item.id, s);
+        let position = match options.restart {
+            Some(n) => Position { value: n.unwrap_or(new.start), called: false },
+            None => at,
+        };
+        if position.value < new.min || position.value > new.max {
+            let (which, bound, least) = if position.value < new.min { ("less", new.min, "MINVALUE") } else { ("greater", new.max, "MAXVALUE") };
+            let m = format!("RESTART value ({}) cannot be {which} than {least} ({bound})", position.value);
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
+        }
+        if options.restart.is_some() {
+            self.shared.sequences.set(item.id, position);
+        }
+        Ok(Op::Update { item: Box::new(Item { kind: ItemKind::Sequence(new), ..item.clone() }) })
+    }
+
+    /// OWNED BY: the column takes the sequence with it when it goes.
+    fn set_owner(&mut self, sequence: GlobalId, owner: Option<(GlobalId, usize)>) -> Result<(), SqlError> {
+        let catalog = self.catalog();
+        let mut ops = Vec::new();
+        if let Some((table, owned)) = catalog.owner_of(sequence) {
+            if owned.identity.is_some() {
+                let e = SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot change ownership of identity sequence");
+                return Err(e.with_detail(format!("The sequence is linked to table \"{}\".", table.name)));
+            }
+            let mut table = (**table).clone();
+            if let ItemKind::Table(t) = &mut table.kind {
+                t.sequences.retain(|s| s.sequence != sequence);
+            }
+            ops.push(Op::Update { item: Box::new(table) });
+        }
+        self.apply(ops)?;
+        if let Some((id, column)) = owner {
+            let mut table = (*self.table(id)?).clone();
+            if let ItemKind::Table(t) = &mut table.kind {
+                t.sequences.push(OwnedSequence { column, sequence, identity: None });
+            }
+            if !table.deps.contains(&sequence) {
+                table.deps.push(sequence);
+            }
+            self.apply(vec![Op::Update { item: Box::new(table) }])?;
+        }
+        Ok(())
+    }
+
+    /// TRUNCATE … RESTART IDENTITY.
+    pub(super) fn restart(&self, sequences: impl Iterator<Item = GlobalId>) {
+        let catalog = self.catalog();
+        for id in sequences {
+            if let Some(ItemKind::Sequence(s)) = catalog.item(id).map(|i| &i.kind) {
+                self.shared.sequences.set(id, Position { value: s.start, called: false });
+                self.sequences.got.lock().used = true;
+            }
+        }
+    }
+}
+
+impl Draft {
+    fn of(item: &Item) -> Result<Draft, SqlError> {
+        let ItemKind::Table(table) = &item.kind else {
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a table", item.name)));
+        };
+        Ok(Draft {
+            item: item.clone(),
+            table: table.clone(),
+            origin: (0..item.desc.arity()).map(Some).collect(),
+            rows: None,
+            anew: false,
+            dropped: BTreeSet::new(),
+            retyped: BTreeSet::new(),
+            cascade: false,
+            ops: Vec::new(),
+        })
+    }
+}
+
+/// The default of a column with a sequence.
+fn nextval(schema: &str, name: &str) -> String {
+    let name = format!("{}.{}", sql::plan::quote_ident(schema), sql::plan::quote_ident(name));
+    format!("nextval('{}'::regclass)", name.replace('\'', "''"))
+}
+
+fn blocked(what: &str, by: &[String]) -> SqlError {
+    let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop {what} because other objects depend on it"));
+    e.with_detail(by.join("\n")).with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
