@@ -27,6 +27,8 @@ SHAPES = {
     "200 CASEs in each other": f"SELECT sum({CASES}) FROM t",
     "a join of 60 relations": f"SELECT count(*) FROM {', '.join(f't t{i}' for i in range(60))} WHERE {' AND '.join(f't{i}.id = t{i + 1}.id' for i in range(59))}",
     "a join of 60 relations, by expressions": f"SELECT count(*) FROM {', '.join(f't t{i}' for i in range(60))} WHERE {' AND '.join(f't{i}.id = t{i + 1}.id + 1' for i in range(59))}",
+    "the first of three billion rows": "SELECT generate_series(1, 3000000000) LIMIT 2",
+    "the first seconds of 288,000 years": "SELECT generate_series(timestamp '2024-01-01', timestamp '290000-01-01', '1 second') OFFSET 10 LIMIT 2",
     "a chain of 60 LEFT JOINs": f"SELECT count(*), sum(t59.a) FROM t t0 {' '.join(f'LEFT JOIN t t{i} ON t{i}.id = t{i - 1}.id + 1' for i in range(1, 60))}",
     "views on views": "SELECT count(*), sum(a) FROM v50",
     "500 expressions": f"SELECT {', '.join(f'a + {i}' for i in range(500))} FROM t WHERE id = 3",

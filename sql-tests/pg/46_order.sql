@@ -72,8 +72,6 @@ SELECT q.name FROM (SELECT name, (SELECT id FROM dept) AS x FROM emp) q ORDER BY
 SELECT count(*) FROM emp e WHERE EXISTS (SELECT (SELECT id FROM dept) FROM cust c WHERE c.id = e.id);
 SELECT q.x FROM (SELECT name, (SELECT id FROM dept) AS x FROM emp) q;
 SELECT dept_id, rank(dept_id) WITHIN GROUP (ORDER BY id NULLS LAST), rank(dept_id) WITHIN GROUP (ORDER BY id NULLS FIRST) FROM emp GROUP BY ROLLUP (dept_id) ORDER BY 1, 2;
-SELECT generate_series(1, 3000000000) LIMIT 2;
-SELECT generate_series(timestamp '2024-01-01', timestamp '290000-01-01', '1 second') OFFSET 10 LIMIT 2;
 SELECT count(*), sum(x), max(x) FROM generate_series(1, 30000) x;
 SELECT count(*), min(x), max(x) FROM generate_series(0.5, 20000, 0.75) x;
 SELECT o, x FROM generate_series(5, 90000, 5) WITH ORDINALITY q(x, o) WHERE o % 8192 < 2 ORDER BY o;

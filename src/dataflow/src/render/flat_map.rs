@@ -143,8 +143,8 @@ impl Calls {
         Ok(Work { caps, upd: upd.clone(), args, failed: failed.into(), next: 0, made: self.nothing(), rest: None })
     }
 
-    /// Calls the function for row `i`. Full containers go to `ready`, the rest stays in `work.made`. The rows of a call that fails
-    /// half way are taken back: an error is all that it gives.
+    /// Calls the function for row `i`. Full containers go to `ready`, the rest stays in `work.made`. The rows of a call, or of the part of
+    /// a series, that fails half way are taken back.
     fn call<T: RenderTime>(&self, work: &mut Work<T>, i: usize, ready: &mut VecDeque<Upd<T>>) -> Result<(), SqlError> {
         if work.failed.front().is_some_and(|f| f.0 as usize == i) {
             return work.failed.pop_front().map_or(Ok(()), |f| Err(f.1));

@@ -324,6 +324,7 @@ impl Binder<'_> {
         let visible = b.visible;
         let names = b.names.clone();
         let mut order_by = b.order.clone();
+        let natural = if b.natural { b.order.clone() } else { Vec::new() };
         // An order that nobody asked for is not worth holding a large result: relations come as they come, a function in its order anyway.
         if b.natural && (is_one_call(&b.hir) || b.limit.is_none() && b.offset.is_none() && reads_relation(&b.hir)) {
             order_by.clear();
@@ -358,6 +359,7 @@ impl Binder<'_> {
             locking: None,
             hir,
             finishing: Finishing { order_by, limit, offset, project: (0..visible).collect() },
+            natural,
             desc,
             as_of: None,
             depends_on: self.depends_on(),

@@ -5,6 +5,7 @@ use crate::ast::{DiscardKind, FetchDirection, ObjectKind, ShowKind, TransactionM
 use crate::catalog::{FullName, ObjectRef};
 use crate::hir::{Hir, HirScalar};
 use crate::parse::ParsedStatement;
+use expr::ColumnOrder;
 use plan::Finishing;
 use repr::{ColType, GlobalId, RelDesc, SqlError, SqlType, Value};
 
@@ -192,6 +193,8 @@ pub struct SelectPlan {
     /// The result's rows without order; after `finishing` the columns are `desc`'s.
     pub hir: Hir,
     pub finishing: Finishing,
+    /// The order in which the rows come by themselves, where `finishing` asks for none: LIMIT of a relation goes by it.
+    pub natural: Vec<ColumnOrder>,
     pub desc: RelDesc,
     pub as_of: Option<AsOfPlan>,
     /// Catalog relations that it reads, views among them.
@@ -204,8 +207,11 @@ impl SelectPlan {
     /// The query as a relation with exactly `desc`'s columns, LIMIT included: what a view maintains. Its order, which says nothing about
     /// a relation's rows, is still there to be found (`ordered`).
     pub fn into_relation(self) -> Hir {
-        let SelectPlan { hir, finishing, .. } = self;
-        let Finishing { order_by, limit, offset, project } = finishing;
+        let SelectPlan { hir, finishing, natural, .. } = self;
+        let Finishing { mut order_by, limit, offset, project } = finishing;
+        if order_by.is_empty() && (limit.is_some() || offset > 0) {
+            order_by = natural;
+        }
         let limited = if limit.is_some() || offset > 0 || !order_by.is_empty() {
             let int8 = |n: u64| HirScalar::Literal(Value::Int8(i64::try_from(n).unwrap_or(i64::MAX)), SqlType::Int8.not_null());
             Hir::TopK {
