@@ -48,6 +48,8 @@ pub(crate) struct LogWriter {
     dir: PathBuf,
     number: u64,
     next_seq: u64,
+    /// What [`SEAL`] says, or did when this process began.
+    sealed: u64,
     active: Option<Active>,
     buf: Vec<u8>,
 }
@@ -61,6 +63,25 @@ struct Active {
 
 fn segment_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{number:016x}.log"))
+}
+
+/// Names how far the log was durable at some time: the last record alone could not be told from a torn append if it were damaged later.
+const SEAL: &str = "SEAL";
+
+/// The sequence number of a record that was durable, 0 if nothing says so.
+/// Errors: the file cannot be read, for another reason than that it is not there.
+pub(crate) fn read_seal(disk: &dyn Disk, dir: &Path) -> Result<u64, SqlError> {
+    let path = dir.join(SEAL);
+    let bytes = match disk.read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        Err(e) => return Err(io_error("could not read", &path, &e)),
+    };
+    // It is not synced, so a crash may have left any part of it.
+    match bytes.split_first_chunk::<8>() {
+        Some((seq, crc)) if *crc == crc32fast::hash(seq).to_le_bytes() => Ok(u64::from_le_bytes(*seq)),
+        _ => Ok(0),
+    }
 }
 
 fn record_crc(salt: u64, len: u32, seq: u64, payload: &[u8]) -> u32 {
@@ -80,11 +101,25 @@ fn new_salt() -> u64 {
 impl LogWriter {
     /// Continues behind what [`replay`] found: always in a new segment, so that the old ones are never written again.
     pub(crate) fn new(disk: Arc<dyn Disk>, dir: PathBuf, last_number: u64, next_seq: u64) -> LogWriter {
-        LogWriter { disk, dir, number: last_number, next_seq, active: None, buf: Vec::new() }
+        LogWriter { disk, dir, number: last_number, next_seq, sealed: next_seq - 1, active: None, buf: Vec::new() }
     }
 
     pub(crate) fn next_seq(&self) -> u64 {
         self.next_seq
+    }
+
+    /// Notes that everything so far is durable, if that is news. A failure is harmless: then the note is older, or there is none.
+    pub(crate) fn seal(&mut self) {
+        let seq = self.next_seq - 1;
+        if seq == self.sealed {
+            return;
+        }
+        self.sealed = seq;
+        let seq = seq.to_le_bytes();
+        let note = [&seq[..], &crc32fast::hash(&seq).to_le_bytes()].concat();
+        if let Err(e) = self.disk.create(&self.dir.join(SEAL)).and_then(|file| file.append(&note)) {
+            tracing::debug!(error = %e, "could not note how far the log is durable");
+        }
     }
 
     /// Bytes in the segment that is being written.
@@ -190,6 +225,7 @@ pub(crate) fn replay(
     folded_seq: u64,
     mut apply: impl FnMut(u64, &[u8], &Path, u64) -> Result<(), SqlError>,
 ) -> Result<Replayed, SqlError> {
+    let sealed = read_seal(disk, dir)?;
     let mut files: Vec<(u64, PathBuf)> = Vec::new();
     for name in disk.list(dir).map_err(|e| io_error("could not read", dir, &e))? {
         if let Some(number) = name.strip_suffix(".log").and_then(|n| u64::from_str_radix(n, 16).ok()) {
@@ -221,12 +257,15 @@ pub(crate) fn replay(
                     at += RECORD_HEADER + payload.len();
                     seq += 1;
                 }
-                Err(why) if last && !record_follows(&bytes, at + 1, salt, seq) => {
+                Err(why) if last && seq > sealed && !record_follows(&bytes, at + 1, salt, seq) => {
                     tracing::warn!(file = %path.display(), offset = at, bytes = bytes.len() - at, why, "cutting the torn tail of the log off");
                     break;
                 }
                 Err(why) => return Err(damaged(&path, at as u64, None, why)),
             }
+        }
+        if last && out.next_seq <= sealed {
+            return Err(damaged(&path, at as u64, None, &ends_early(out.next_seq, sealed)));
         }
         if last {
             // Records that were written but not synced before a crash may be in memory only; nothing may rest on them before they are durable.
@@ -245,7 +284,14 @@ pub(crate) fn replay(
             out.segments.push(Segment { path, last_seq: seq - 1, bytes: at as u64 });
         }
     }
+    if out.next_seq <= sealed {
+        return Err(damaged(dir, 0, None, &ends_early(out.next_seq, sealed)));
+    }
     Ok(out)
+}
+
+fn ends_early(next_seq: u64, sealed: u64) -> String {
+    format!("the log ends with tick {}, but ticks through {sealed} were durable", next_seq - 1)
 }
 
 fn gap(path: &Path, wanted: u64, found: u64) -> SqlError {

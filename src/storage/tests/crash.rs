@@ -202,6 +202,9 @@ fn work(rng: &mut Rng, disk: &SimDisk, mut model: Model, ops: u64) -> (Model, Op
                 let Some((tick, after)) = random_tick(rng, &store, &model) else {
                     continue;
                 };
+                if rng.one_in(3) {
+                    store.seal();
+                }
                 match store.append(tick) {
                     Ok(()) => model = after,
                     Err(_) if store.fatal().is_some() => return (model, Some(after)),
@@ -266,6 +269,44 @@ fn recovery_is_exactly_the_acknowledged_prefix() {
         if let Err(panic) = run {
             eprintln!("SIM_SEED={seed} cargo test -p storage --test crash");
             std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// Damage to the end of the log that came after it was sealed is told; without the seal it is a torn append.
+#[test]
+fn a_damaged_end_of_the_log_is_told() {
+    for sealed in [false, true] {
+        for harm in 0..3 {
+            let dir = tempfile::tempdir().unwrap();
+            let options = || StoreOptions { background: false, ..StoreOptions::default() };
+            let open = || Store::open(Arc::new(storage::RealDisk), dir.path(), options());
+            let mut store = open().unwrap();
+            store.append(Tick { t: 1, lease: 1, create: vec![(GlobalId(1), types())], ..Tick::default() }).unwrap();
+            store.append(Tick { t: 2, lease: 2, shards: vec![(GlobalId(1), deltas(&[((7, None), 1)]))], ..Tick::default() }).unwrap();
+            if sealed {
+                store.seal();
+            }
+            drop(store);
+            let log =
+                std::fs::read_dir(dir.path().join("log")).unwrap().map(|e| e.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "log")).unwrap();
+            let mut bytes = std::fs::read(&log).unwrap();
+            match harm {
+                0 => *bytes.last_mut().unwrap() ^= 1,
+                1 => bytes.truncate(bytes.len() - 1),
+                _ => bytes.clear(),
+            }
+            if harm == 2 && sealed {
+                std::fs::remove_file(&log).unwrap();
+            } else {
+                std::fs::write(&log, bytes).unwrap();
+            }
+            match (open(), sealed) {
+                (Ok(store), false) => assert!(store.upper() <= 3, "the damaged tick is gone"),
+                (Err(e), true) => assert_eq!(e.code.as_str(), "XX001", "{e}"),
+                (Ok(_), true) => panic!("harm {harm} was not told"),
+                (Err(e), false) => panic!("harm {harm}: {e}"),
+            }
         }
     }
 }

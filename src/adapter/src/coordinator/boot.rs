@@ -3,9 +3,10 @@
 //! Views hydrate at the oldest time that their inputs still hold and then follow the ticks since, so that a subscriber
 //! can come back `AS OF` the progress it saw before the stop.
 
+use super::edges::{Clock, Edges, Threads};
 use super::request::Event;
 use super::request::WriteTxn;
-use super::{keys::Keys, reads::Reads, router::Router, sources::Sources, Clock, Coordinator, REPLAY_MS};
+use super::{keys::Keys, reads::Reads, router::Router, sources::Sources, Coordinator, REPLAY_MS};
 use crate::builtin::PUBLIC_OID;
 use crate::catalog::{key, Catalog, Item, FIRST_USER_ID};
 use dataflow::{Cluster, Command};
@@ -13,7 +14,6 @@ use repr::{Deltas, GlobalId, SqlError, Timestamp};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 use storage::{RealDisk, Store, StoreOptions};
 
 /// Opens the data directory and starts everything but the coordinator's loop.
@@ -27,13 +27,19 @@ pub fn boot(
     events: crossbeam_channel::Sender<Event>,
 ) -> Result<Coordinator, SqlError> {
     let store = Store::open(Arc::new(RealDisk), data_dir, StoreOptions::default())?;
-    let catalog = load_catalog(&store)?;
     let (tx, rx) = crossbeam_channel::unbounded();
     let cluster = Cluster::start(workers, tx);
     let router = shared.router.clone();
     let to_coordinator = events.clone();
     spawn("router", move || Router::run(&router, rx, to_coordinator));
+    let edges = Edges { engine: Box::new(cluster), connectors: Box::new(Threads { runtime, events }), clock, fatal: super::fatal };
+    start(store, edges, shared)
+}
 
+/// A coordinator on a store that was opened: the catalog is loaded, views hydrate.
+/// Errors: the catalog cannot be read, or a shard.
+pub(super) fn start(store: Store, edges: Edges, shared: Arc<crate::Shared>) -> Result<Coordinator, SqlError> {
+    let catalog = load_catalog(&store)?;
     let closed = store.upper().saturating_sub(1);
     let lease = store.lease();
     shared.next_id.store(catalog.next_id, std::sync::atomic::Ordering::SeqCst);
@@ -43,8 +49,9 @@ pub fn boot(
     *shared.catalog.write() = Arc::new(catalog);
     let mut coordinator = Coordinator {
         store,
-        cluster,
-        clock,
+        cluster: edges.engine,
+        clock: edges.clock,
+        fatal: edges.fatal,
         catalog: shared.catalog.clone(),
         planner: shared.planner.clone(),
         router: shared.router.clone(),
@@ -57,10 +64,9 @@ pub fn boot(
         pending: Default::default(),
         holds: BTreeMap::new(),
         reads: Reads::default(),
-        sources: Sources::new(runtime, events),
+        sources: Sources::new(edges.connectors),
         hydrated: false,
         shared,
-        last_upkeep: Instant::now(),
         stopping: None,
     };
     coordinator.bootstrap()?;

@@ -4,7 +4,7 @@
 //! validated in the order they came (optimistic, first committer wins): a conflict is 40001, a key met twice 23505.
 
 use super::request::{Answer, WriteTxn};
-use super::{fatal, Coordinator, LEASE_MS};
+use super::{Coordinator, LEASE_MS};
 use crate::catalog::key;
 use dataflow::Command;
 use repr::error::state;
@@ -17,12 +17,19 @@ use std::sync::Arc;
 pub struct Pending {
     pub writes: Vec<(WriteTxn, Answer<Timestamp>)>,
     pub staged: Vec<super::sources::ReadyUnit>,
+    /// A tick failed: what sources brought is tried again then, and not before, so that a full disk keeps nobody from reading.
+    pub retry_at: Timestamp,
 }
 
 impl Pending {
-    /// Whether something waits.
-    pub fn waits(&self) -> bool {
-        !self.writes.is_empty() || !self.staged.is_empty()
+    /// Whether something waits that can be tried at `now`.
+    pub fn waits(&self, now: Timestamp) -> bool {
+        !self.writes.is_empty() || self.sources_wait(now)
+    }
+
+    fn sources_wait(&self, now: Timestamp) -> bool {
+        // A clock that went back does not hold them up for longer.
+        !self.staged.is_empty() && (self.retry_at <= now || self.retry_at > now + RETRY_MS)
     }
 }
 
@@ -30,6 +37,8 @@ impl Pending {
 const RECORD_BYTES_MAX: usize = 128 << 20;
 /// So large are the parts, about.
 const PART_BYTES: usize = 32 << 20;
+/// How long what sources brought waits after a tick that failed.
+pub(super) const RETRY_MS: u64 = 100;
 /// Rows a tick takes from sources before the rest waits for the next one.
 const TICK_ROWS_MAX: usize = 500_000;
 
@@ -39,21 +48,21 @@ impl Coordinator {
         let lease = tick.lease;
         let result = self.store.append(tick);
         if let Some(e) = self.store.fatal() {
-            fatal(&format!("{e}; nothing that was not acknowledged before is promised, restart to recover"));
+            (self.fatal)(&format!("{e}; nothing that was not acknowledged before is promised, restart to recover"));
         }
         result?;
         self.lease = self.lease.max(lease);
         Ok(())
     }
 
-    /// Commits everything that waits, in as few ticks as the bound allows.
+    /// Commits everything that waits, in as few ticks as the bound allows. What a failed tick leaves is tried again later.
     pub(super) fn commit_pending(&mut self) {
-        while self.pending.waits() {
-            self.tick();
-        }
+        while self.pending.waits(self.clock.now_ms()) && self.tick() {}
     }
 
-    fn tick(&mut self) {
+    /// One tick. Answers whether it went well.
+    fn tick(&mut self) -> bool {
+        let with_sources = self.pending.sources_wait(self.clock.now_ms());
         let t = self.next_time();
         let catalog = self.catalog();
         let mut changes: BTreeMap<GlobalId, Vec<Deltas>> = BTreeMap::new();
@@ -97,7 +106,7 @@ impl Coordinator {
         let mut staged_units = Vec::new();
         let mut rows = 0;
         let mut rest = std::mem::take(&mut self.pending.staged).into_iter();
-        for unit in rest.by_ref() {
+        while let Some(unit) = if with_sources { rest.next() } else { None } {
             rows += unit.rows();
             for (shard, deltas) in &unit.deltas {
                 if catalog.item(*shard).is_some() {
@@ -119,7 +128,7 @@ impl Coordinator {
             for answer in answers {
                 let _ = answer.send(Ok(self.closed));
             }
-            return;
+            return true;
         }
         let started = std::time::Instant::now();
         let appended = self.stage_large(&shards).and_then(|(small, large)| {
@@ -137,8 +146,8 @@ impl Coordinator {
             tracing::warn!("tick {t} was abandoned: {e}");
             taken.append(&mut self.pending.staged);
             self.pending.staged = taken;
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            return;
+            self.pending.retry_at = self.clock.now_ms() + RETRY_MS;
+            return false;
         }
         storage::kill_point("tick-after-append");
         for unit in &staged_units {
@@ -146,7 +155,7 @@ impl Coordinator {
             let parts: Result<Vec<Deltas>, SqlError> = self.store.staged(unit).and_then(|parts| parts.read(0, 1).collect());
             match parts {
                 Ok(parts) => shards.extend(parts.into_iter().map(|part| (unit.shard, part))),
-                Err(e) => fatal(&format!("staged part of shard {} cannot be read back: {e}", unit.shard)),
+                Err(e) => (self.fatal)(&format!("staged part of shard {} cannot be read back: {e}", unit.shard)),
             }
         }
         let metrics = &self.shared.metrics;
@@ -166,6 +175,7 @@ impl Coordinator {
             self.sources.committed(&unit);
         }
         self.wake_reads();
+        true
     }
 
     /// A transaction whose changes would not fit one log record is written as parts, as a source's large unit is. Answers with what stays for the

@@ -17,6 +17,8 @@ pub mod boot;
 mod committer;
 /// Catalog changes and what they start and stop.
 pub(crate) mod ddl;
+/// What the coordinator acts on.
+mod edges;
 /// Primary keys of tables.
 pub(crate) mod keys;
 /// Read times, peeks, subscribes.
@@ -28,10 +30,16 @@ pub mod router;
 /// Running sources.
 pub(crate) mod sources;
 
+/// The coordinator, the committer and the store through crashes, under a seed.
+#[cfg(test)]
+mod sim;
+
 use crate::catalog::Catalog;
 use crate::planner::Planner;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use dataflow::{Cluster, Command};
+use dataflow::Command;
+use edges::Engine;
+pub use edges::{Clock, SystemClock};
 use parking_lot::RwLock;
 use repr::{GlobalId, SqlError, Timestamp};
 use request::{Event, Request};
@@ -59,20 +67,6 @@ fn even(t: Timestamp) -> Timestamp {
     t & !1
 }
 
-/// Wall clock, behind a trait so that a simulation can own it.
-pub trait Clock: Send {
-    /// Milliseconds since 1970.
-    fn now_ms(&self) -> Timestamp;
-}
-
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now_ms(&self) -> Timestamp {
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
-    }
-}
-
 /// An arrangement that others may read: the default one of a materialized view, or an index.
 pub(crate) struct IndexState {
     /// The relation whose rows it holds.
@@ -90,8 +84,9 @@ pub(crate) struct IndexState {
 
 pub struct Coordinator {
     store: Store,
-    cluster: Cluster,
+    cluster: Box<dyn Engine>,
     clock: Box<dyn Clock>,
+    fatal: fn(&str) -> !,
     /// The catalog that sessions plan on; replaced by DDL.
     catalog: Arc<RwLock<Arc<Catalog>>>,
     planner: Arc<Planner>,
@@ -112,7 +107,6 @@ pub struct Coordinator {
     /// Views are created and the ticks since their `as_of` sent.
     hydrated: bool,
     shared: Arc<crate::Shared>,
-    last_upkeep: Instant,
     /// Answered once everything has stopped.
     stopping: Option<tokio::sync::oneshot::Sender<()>>,
 }
@@ -125,10 +119,14 @@ impl Coordinator {
     /// Runs until shut down. A fatal storage error ends the process: nobody is acknowledged, recovery decides by checksum.
     pub fn run(mut self, events: Receiver<Event>) {
         self.start_all_sources();
+        let mut last_upkeep = Instant::now();
         loop {
-            let mut wait = UPKEEP.saturating_sub(self.last_upkeep.elapsed());
+            let mut wait = UPKEEP.saturating_sub(last_upkeep.elapsed());
             if let Some(t) = self.reads.awaited() {
                 wait = wait.min(Duration::from_millis(t.saturating_sub(self.clock.now_ms())));
+            }
+            if !self.pending.staged.is_empty() {
+                wait = wait.min(Duration::from_millis(committer::RETRY_MS));
             }
             let first = match events.recv_timeout(wait.max(Duration::from_millis(1))) {
                 Ok(e) => Some(e),
@@ -146,17 +144,15 @@ impl Coordinator {
                 }
             }
             self.pace(&events);
-            self.commit_pending();
-            if self.reads.awaited().is_some_and(|t| t <= self.clock.now_ms()) {
-                self.advance_time();
-                self.wake_reads();
-            }
-            if self.last_upkeep.elapsed() >= UPKEEP {
+            self.settle();
+            if last_upkeep.elapsed() >= UPKEEP {
+                last_upkeep = Instant::now();
                 self.upkeep();
             }
             if let Some(done) = self.stopping.take() {
                 self.sources.stop_all();
                 self.cluster.send(Command::Shutdown);
+                self.store.seal();
                 drop(self.store);
                 let _ = done.send(());
                 return;
@@ -164,11 +160,20 @@ impl Coordinator {
         }
     }
 
+    /// Commits what waits, and answers reads that wait for a time that has come.
+    fn settle(&mut self) {
+        self.commit_pending();
+        if self.reads.awaited().is_some_and(|t| t <= self.clock.now_ms()) {
+            self.advance_time();
+            self.wake_reads();
+        }
+    }
+
     /// A tick takes two milliseconds of time, whatever it takes: where ticks come faster for long, the next one waits, and gathers what comes
     /// meanwhile, so that time does not run away from the clock.
     fn pace(&mut self, events: &Receiver<Event>) {
         let began = Instant::now();
-        while self.pending.waits() && self.closed > self.clock.now_ms() + AHEAD_MS_MAX && began.elapsed() < PACE {
+        while self.pending.waits(self.clock.now_ms()) && self.closed > self.clock.now_ms() + AHEAD_MS_MAX && began.elapsed() < PACE {
             if let Ok(e) = events.recv_timeout(PACE - began.elapsed().min(PACE)) {
                 self.handle(e);
             }
@@ -192,7 +197,7 @@ impl Coordinator {
                     }
                 }
             }
-            Event::WorkerDied { worker, message } => fatal(&format!("dataflow worker {worker} stopped: {message}")),
+            Event::WorkerDied { worker, message } => (self.fatal)(&format!("dataflow worker {worker} stopped: {message}")),
         }
     }
 
@@ -246,7 +251,7 @@ impl Coordinator {
     }
 
     fn upkeep(&mut self) {
-        self.last_upkeep = Instant::now();
+        self.store.seal();
         if self.reads.wants_time() || self.planner.any_temporal() {
             self.advance_time();
         }

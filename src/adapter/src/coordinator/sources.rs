@@ -1,9 +1,10 @@
 //! Running sources: starting them, taking in what they hand over, acknowledging what is durable.
 
-use super::request::{Event, SourceInfo};
+use super::edges::{Connectors, NewSource};
+use super::request::SourceInfo;
 use super::Coordinator;
 use crate::catalog::{Catalog, Connection, Item, ItemKind, SourceConnector, Text};
-use ingest::{Connector, OnError, OutputSpec, SourceEvent, SourceHandle, SourceSpec, SourceStatus, Staged, StartSource, StateReader};
+use ingest::{Connector, OnError, OutputSpec, SourceEvent, SourceHandle, SourceSpec, SourceStatus, Staged, StateReader};
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError};
 use serde::{Deserialize, Serialize};
@@ -53,34 +54,14 @@ const STAGE_ROWS: usize = 200_000;
 
 pub struct Sources {
     running: BTreeMap<GlobalId, Running>,
-    events: crossbeam_channel::Sender<Event>,
-    runtime: tokio::runtime::Handle,
+    connectors: Box<dyn Connectors>,
     /// Counts starts: what a connector still sends after it was replaced is not its successor's.
     instances: u64,
 }
 
 impl Sources {
-    /// `events` gets what the sources hand over.
-    pub fn new(runtime: tokio::runtime::Handle, events: crossbeam_channel::Sender<Event>) -> Sources {
-        Sources { running: BTreeMap::new(), events, runtime, instances: 0 }
-    }
-
-    /// A bounded channel for one connector, forwarded to the coordinator under the connector's number.
-    fn channel(&mut self) -> Result<(u64, tokio::sync::mpsc::Sender<SourceEvent>), SqlError> {
-        self.instances += 1;
-        let (instance, events) = (self.instances, self.events.clone());
-        let (tx, mut rx) = tokio::sync::mpsc::channel(16);
-        let forward = move || {
-            while let Some(event) = rx.blocking_recv() {
-                // The next one is taken when this one was looked at: a connector waits while the committer is behind.
-                let (done, taken) = crossbeam_channel::bounded(1);
-                if events.send(Event::Source { instance, event, done }).is_err() || taken.recv().is_err() {
-                    return;
-                }
-            }
-        };
-        std::thread::Builder::new().name("source-events".into()).spawn(forward).map_err(SqlError::internal)?;
-        Ok((instance, tx))
+    pub(super) fn new(connectors: Box<dyn Connectors>) -> Sources {
+        Sources { running: BTreeMap::new(), connectors, instances: 0 }
     }
 
     pub fn snapshot_done(&self, source: GlobalId, output: GlobalId) -> bool {
@@ -175,10 +156,8 @@ impl Coordinator {
         }
         let state: DurableState = self.store.meta_get(&crate::catalog::key::source(id)).and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
         let catalog = self.catalog();
-        let (instance, events) = match self.sources.channel() {
-            Ok(c) => c,
-            Err(e) => return tracing::error!("source {id} cannot be started: {e}"),
-        };
+        self.sources.instances += 1;
+        let instance = self.sources.instances;
         let mut running = Running {
             instance,
             handle: None,
@@ -190,17 +169,10 @@ impl Coordinator {
             rows: 0,
             snapshots: BTreeSet::new(),
         };
-        match source_spec(&catalog, id, &state.snapshots) {
-            Ok(spec) => {
-                let start = StartSource {
-                    spec,
-                    resume: (!state.position.is_empty()).then_some(state.position),
-                    state: Arc::new(Outputs(self.store.handle())),
-                    events,
-                    runtime: self.sources.runtime.clone(),
-                };
-                running.handle = Some(ingest::start(start));
-            }
+        let resume = (!state.position.is_empty()).then_some(state.position);
+        let new = source_spec(&catalog, id, &state.snapshots).map(|spec| NewSource { spec, resume, state: Arc::new(Outputs(self.store.handle())) });
+        match new.and_then(|new| self.sources.connectors.start(instance, new)) {
+            Ok(handle) => running.handle = Some(handle),
             Err(e) => running.status = SourceStatus::Failed(e.to_string()),
         }
         self.sources.running.insert(id, running);
