@@ -47,6 +47,7 @@ pub struct Shared {
     pub(crate) planner: Arc<Planner>,
     /// Cancel flags of the open sessions, by pid.
     pub(crate) cancels: parking_lot::Mutex<HashMap<i32, (i32, Arc<session::Cancel>)>>,
+    pub(crate) locks: session::advisory::Locks,
     pub(crate) next_pid: AtomicI32,
     /// Ids are reserved here by sessions and made durable with the objects that get them.
     pub(crate) next_id: AtomicU64,
@@ -64,6 +65,7 @@ impl Shared {
             router: Arc::new(Router::default()),
             planner: Arc::new(Planner::default()),
             cancels: Default::default(),
+            locks: Default::default(),
             next_pid: AtomicI32::new(1),
             next_id: AtomicU64::new(0),
             metrics: session::metrics::Metrics::default(),

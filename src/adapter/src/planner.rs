@@ -14,7 +14,7 @@ use optimize::OptimizeCtx;
 use parking_lot::Mutex;
 use plan::{Id, Mir};
 use repr::error::state;
-use repr::{GlobalId, RelDesc, SqlError, SqlType};
+use repr::{GlobalId, SqlError, SqlType};
 use sql::ast::ObjectKind;
 use sql::catalog::{FullName, ObjectRef, Relation, RelationKind, SqlCatalog, TableDef};
 use sql::hir::{Hir, HirScalar};
@@ -164,13 +164,12 @@ impl Planner {
             opaque: Some(item.id),
             ctx,
         };
-        let cast = |t: &String, ty: &repr::ColType| format!("CAST(({t}) AS {})", crate::session::type_name(&ty.ty, ty.typmod));
         let (mut defaults, mut generated) = (Vec::new(), Vec::new());
         for (text, ty) in table.defaults.iter().zip(&item.desc.types) {
-            defaults.push(text.as_ref().map(|t| sql::plan::bind_scalar(&cast(t, ty), &RelDesc::default(), &names)).transpose()?);
+            defaults.push(text.as_ref().map(|t| sql::plan::bind_default(t, &repr::RelDesc::default(), ty, &names)).transpose()?);
         }
         for (text, ty) in table.generated.iter().zip(&item.desc.types) {
-            generated.push(text.as_ref().map(|t| sql::plan::bind_scalar(&cast(t, ty), &item.desc, &names)).transpose()?);
+            generated.push(text.as_ref().map(|t| sql::plan::bind_default(t, &item.desc, ty, &names)).transpose()?);
         }
         let mut checks = Vec::new();
         for (name, text) in &table.checks {
@@ -506,7 +505,7 @@ impl SqlCatalog for SessionCatalog<'_> {
         let namespace = match kind {
             ObjectKind::Connection => Namespace::Connection,
             ObjectKind::Secret => Namespace::Secret,
-            ObjectKind::Type => Namespace::Type,
+            ObjectKind::Type | ObjectKind::Domain => Namespace::Type,
             _ => Namespace::Relation,
         };
         let item = self.find(namespace, parts).ok()??;
@@ -515,7 +514,7 @@ impl SqlCatalog for SessionCatalog<'_> {
 
     fn resolve_type(&self, parts: &[String]) -> Option<SqlType> {
         if let Some(ItemKind::Type(t)) = self.find(Namespace::Type, parts).ok()?.as_deref().map(|i| &i.kind) {
-            return Some(t.clone());
+            return parts.last().map(|n| type_named(t, n));
         }
         self.find(Namespace::Relation, parts).ok()??.row_type()
     }
@@ -549,11 +548,21 @@ impl SqlCatalog for SessionCatalog<'_> {
     }
 }
 
+/// Which type of an item is meant by a name: a range type is found by its multirange's name too.
+pub(crate) fn type_named(t: &SqlType, name: &str) -> SqlType {
+    match t {
+        SqlType::UserRange(r) if name == r.multirange_name => t.range_partner(),
+        t => t.clone(),
+    }
+}
+
 /// A user-defined type by its OID or its array's, or the row type of a relation.
 pub fn type_by_oid(catalog: &Catalog, oid: u32) -> Option<SqlType> {
     catalog.items().find_map(|i| match &i.kind {
         ItemKind::Type(t) if t.oid() == oid => Some(t.clone()),
         ItemKind::Type(t) if t.array_oid() == oid => Some(t.clone().array_of()),
+        ItemKind::Type(t @ SqlType::UserRange(r)) if r.multirange_oid == oid => Some(t.range_partner()),
+        ItemKind::Type(t @ SqlType::UserRange(r)) if r.multirange_array_oid == oid => Some(t.range_partner().array_of()),
         _ if i.row_type_oid() == oid => i.row_type(),
         _ => None,
     })

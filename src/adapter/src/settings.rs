@@ -241,7 +241,7 @@ impl Settings {
                     Err(invalid().with_hint(format!("Available values: {}.", options.join(", "))))
                 }
             }
-            Check::TimeZone => TimeZone::parse(value.trim()).map(|z| z.name().to_string()).ok_or_else(invalid),
+            Check::TimeZone => TimeZone::parse(value.trim()).filter(|z| z.offset_at(0) % 60 == 0).map(|z| z.name().to_string()).ok_or_else(invalid),
             Check::DateStyle => parse_date_style(value, self.date_style()).map(print_date_style).ok_or_else(invalid),
             Check::ReadOnly => Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("parameter \"{}\" cannot be changed", def.name))),
         }

@@ -117,8 +117,8 @@ pub fn by_oid(oid: u32) -> Option<&'static AggDef> {
     defs.get(&oid)
 }
 
-/// Types without values here: xml, tid, pg_lsn.
-const NO_TYPES: [u32; 3] = [142, 27, 3220];
+/// Types without values here: xml, tid.
+const NO_TYPES: [u32; 2] = [142, 27];
 
 fn kind_of(p: &catalog::PgProc) -> Option<AggKind> {
     use AggKind::{Accumulable, Basic, Extremum};

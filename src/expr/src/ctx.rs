@@ -22,6 +22,8 @@ pub struct EvalCtx {
     pub user: String,
     pub database: String,
     pub search_path: Vec<String>,
+    /// What `random()` draws from after `setseed`; else from the machine.
+    pub random: Option<Arc<crate::Random>>,
     /// Object names, for `regclass`, `format_type`, `pg_get_viewdef` and the like.
     pub catalog: Arc<dyn CatalogView>,
 }
@@ -134,6 +136,7 @@ impl Default for EvalCtx {
             user: "riverdelta".into(),
             database: "riverdelta".into(),
             search_path: vec!["public".into()],
+            random: None,
             catalog: Arc::new(NoCatalog),
         }
     }

@@ -20,6 +20,8 @@ pub mod ctx;
 pub mod eval;
 /// Function entries and their lifting over columns.
 pub mod func;
+/// `random()` after `setseed`.
+mod random;
 /// The expression tree.
 pub mod scalar;
 /// Set-returning functions.
@@ -31,6 +33,7 @@ pub use agg::{Accum, AggDef, AggKind, Aggregate};
 pub use ctx::{CatalogView, EvalCtx};
 pub use eval::{call_values, eval, eval_const, eval_row, eval_whole, Evaluated};
 pub use func::FuncDef;
+pub use random::Random;
 pub use scalar::{ColumnOrder, Scalar};
 pub use table::{TableFunc, TableFuncDef};
 pub use window::{Frame, FrameBound, FrameExclude, FrameUnits, WindowExpr, WindowFunc};

@@ -88,7 +88,7 @@ pub fn same_keys(a: &SqlType, b: &SqlType) -> bool {
 pub fn equal_is_identical(ty: &SqlType) -> bool {
     use SqlType::*;
     match ty {
-        Numeric | Float4 | Float8 | Bpchar | Interval | Jsonb | Json | JsonPath | Range(_) | Multirange(_) | Map(_) => false,
+        Numeric | Float4 | Float8 | Bpchar | Interval | Jsonb | Json | JsonPath | Range(_) | Multirange(_) | UserRange(_) | UserMultirange(_) | Map(_) => false,
         Array(t) | List(t) => equal_is_identical(t),
         Record(r) => r.fields.iter().all(|(_, t)| equal_is_identical(&t.ty)),
         _ => true,
@@ -127,12 +127,13 @@ pub fn equality(a: Scalar, b: Scalar, ty: &SqlType, null_safe: bool) -> Result<S
         Bit => 1581,
         VarBit => 1666,
         Xid8 => 5084,
-        Array(_) | Int2Vector => 744,
+        PgLsn => 3233,
+        Array(_) | Int2Vector | List(_) | Map(_) => 744,
         OidVector => 679,
         Record(_) => 2981,
         Enum(_) => 3508,
-        Range(_) => 3855,
-        Multirange(_) => 4244,
+        Range(_) | UserRange(_) => 3855,
+        Multirange(_) | UserMultirange(_) => 4244,
         _ => 0,
     };
     let func = match ty {

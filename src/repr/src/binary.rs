@@ -59,7 +59,7 @@ pub fn write_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Int8(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::UInt2(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::UInt4(v) => match ty {
-            SqlType::Enum(e) => out.extend_from_slice(e.labels.get(*v as usize).map_or(&b""[..], |l| l.as_bytes())),
+            SqlType::Enum(e) => out.extend_from_slice(e.label(*v).as_bytes()),
             _ => out.extend_from_slice(&v.to_be_bytes()),
         },
         Value::UInt8(v) => out.extend_from_slice(&v.to_be_bytes()),
@@ -286,7 +286,9 @@ pub fn from_binary(bytes: &[u8], ty: &SqlType) -> Result<Value, SqlError> {
     let value = read(&mut r, ty)?;
     match (r.0.is_empty(), ty) {
         (true, _) => Ok(value),
-        (false, SqlType::Range(_) | SqlType::Multirange(_)) => Err(SqlError::new(state::PROTOCOL_VIOLATION, "invalid message format")),
+        (false, SqlType::Range(_) | SqlType::Multirange(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_)) => {
+            Err(SqlError::new(state::PROTOCOL_VIOLATION, "invalid message format"))
+        }
         (false, _) => Err(bad("incorrect binary data format")),
     }
 }
@@ -314,7 +316,7 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
             let n = n.ok_or_else(|| SqlError::new(state::INVALID_BINARY_REPRESENTATION, "invalid length in external bit string"))?;
             Value::Text(text::plain::unpack_bits(r.take(n.div_ceil(8))?, n))
         }
-        SqlType::UInt8 | SqlType::Xid8 => Value::UInt8(r.fixed().map(u64::from_be_bytes)?),
+        SqlType::UInt8 | SqlType::Xid8 | SqlType::PgLsn => Value::UInt8(r.fixed().map(u64::from_be_bytes)?),
         SqlType::Float4 => Value::Float4(r.fixed().map(f32::from_be_bytes)?),
         SqlType::Float8 => Value::Float8(r.fixed().map(f64::from_be_bytes)?),
         SqlType::Numeric => Value::Numeric(read_numeric(r)?),
@@ -384,8 +386,9 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
             }
             Value::Record(fields)
         }
-        SqlType::Range(e) => Value::Range(Box::new(read_range(r, e)?)),
-        SqlType::Multirange(e) => {
+        SqlType::Range(_) | SqlType::UserRange(_) => Value::Range(Box::new(read_range(r, ty)?)),
+        SqlType::Multirange(_) | SqlType::UserMultirange(_) => {
+            let e = elem_type(ty).unwrap_or(&SqlType::Int4);
             let n = r.u32()?;
             if n > 134_217_727 {
                 return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("invalid memory allocation request size 8 * {n}")));
@@ -394,7 +397,7 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
             for _ in 0..n {
                 let len = r.i32()?;
                 let mut part = Reader(r.take(usize::try_from(len).map_err(|_| short())?)?);
-                out.push(read_range(&mut part, e)?);
+                out.push(read_range(&mut part, ty)?);
             }
             Value::Multirange(range::make_multi(e, out))
         }
@@ -496,7 +499,8 @@ fn read_array(r: &mut Reader<'_>, elem: &SqlType) -> Result<Value, SqlError> {
     Ok(Value::Array(Box::new(ArrayValue { elems, dims })))
 }
 
-fn read_range(r: &mut Reader<'_>, elem: &SqlType) -> Result<RangeValue, SqlError> {
+fn read_range(r: &mut Reader<'_>, ty: &SqlType) -> Result<RangeValue, SqlError> {
+    let elem = elem_type(ty).unwrap_or(&SqlType::Int4);
     let flags = r.u8()?;
     if flags & RANGE_EMPTY != 0 {
         return Ok(RangeValue::Empty);
@@ -509,5 +513,5 @@ fn read_range(r: &mut Reader<'_>, elem: &SqlType) -> Result<RangeValue, SqlError
     };
     let (lower, upper) = (bound(RANGE_LOWER_INF)?, bound(RANGE_UPPER_INF)?);
     let lower = Bound { value: lower, inclusive: flags & RANGE_LOWER_INC != 0 };
-    range::make(elem, lower, Bound { value: upper, inclusive: flags & RANGE_UPPER_INC != 0 })
+    range::make(ty, lower, Bound { value: upper, inclusive: flags & RANGE_UPPER_INC != 0 })
 }

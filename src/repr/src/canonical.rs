@@ -160,7 +160,7 @@ pub(crate) fn put_bytea(v: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The type of a value where no better one is known (fields of an anonymous record).
-pub(crate) fn type_of(value: &Value) -> SqlType {
+pub fn type_of(value: &Value) -> SqlType {
     match value {
         Value::Null | Value::Text(_) => SqlType::Text,
         Value::Bool(_) => SqlType::Bool,
@@ -207,6 +207,7 @@ fn range_elem<R: std::borrow::Borrow<RangeValue>>(ranges: &[R]) -> SqlType {
 pub(crate) fn elem_type(ty: &SqlType) -> Option<&SqlType> {
     match ty {
         SqlType::Array(e) | SqlType::List(e) | SqlType::Map(e) | SqlType::Range(e) | SqlType::Multirange(e) => Some(e),
+        SqlType::UserRange(r) | SqlType::UserMultirange(r) => Some(&r.subtype),
         SqlType::Int2Vector => Some(&SqlType::Int2),
         SqlType::OidVector => Some(&SqlType::Oid),
         _ => None,
@@ -725,7 +726,7 @@ pub(crate) fn read_canonical(ty: &SqlType, b: &mut Bytes<'_>) -> Value {
         SqlType::TimestampTz => Value::TimestampTz(read_i64(b)),
         SqlType::UInt2 => Value::UInt2(u16::from_be_bytes(b.fixed())),
         SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(u32::from_be_bytes(b.fixed())),
-        SqlType::UInt8 | SqlType::Xid8 => Value::UInt8(u64::from_be_bytes(b.fixed())),
+        SqlType::UInt8 | SqlType::Xid8 | SqlType::PgLsn => Value::UInt8(u64::from_be_bytes(b.fixed())),
         SqlType::Float4 => Value::Float4(f32_from_key(u32::from_be_bytes(b.fixed()))),
         SqlType::Float8 => Value::Float8(f64_from_key(u64::from_be_bytes(b.fixed()))),
         SqlType::Numeric => Value::Numeric(read_numeric(b)),
@@ -777,8 +778,9 @@ pub(crate) fn read_canonical(ty: &SqlType, b: &mut Bytes<'_>) -> Value {
             }
             Value::Record(fields)
         }
-        SqlType::Range(e) => Value::Range(Box::new(read_range(e, b))),
-        SqlType::Multirange(e) => {
+        SqlType::Range(_) | SqlType::UserRange(_) => Value::Range(Box::new(read_range(elem_type(ty).unwrap_or(&SqlType::Int4), b))),
+        SqlType::Multirange(_) | SqlType::UserMultirange(_) => {
+            let e = elem_type(ty).unwrap_or(&SqlType::Int4);
             let mut out = Vec::new();
             while b.u8() == 1 {
                 out.push(read_range(e, b));
@@ -819,7 +821,15 @@ pub(crate) fn skip_canonical(ty: &SqlType, b: &mut Bytes<'_>) {
         SqlType::Bool => 1,
         SqlType::Int2 | SqlType::UInt2 => 2,
         SqlType::Int4 | SqlType::Date | SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) | SqlType::Float4 => 4,
-        SqlType::Int8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz | SqlType::UInt8 | SqlType::Xid8 | SqlType::Money | SqlType::Float8 => 8,
+        SqlType::Int8
+        | SqlType::Time
+        | SqlType::Timestamp
+        | SqlType::TimestampTz
+        | SqlType::UInt8
+        | SqlType::Xid8
+        | SqlType::PgLsn
+        | SqlType::Money
+        | SqlType::Float8 => 8,
         SqlType::TimeTz => 12,
         SqlType::Interval => 10,
         SqlType::Uuid => 16,

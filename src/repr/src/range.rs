@@ -55,9 +55,10 @@ pub fn bounds(r: &RangeValue) -> Option<(Bound, Bound)> {
     }
 }
 
-/// A range in canonical form.
+/// A range of a range type, or of a multirange type's ranges, in canonical form; user-defined types have none.
 /// Errors: 22000 if the lower bound is greater than the upper; 22003 or 22008 where `[a,b]` cannot become `[a,b+1)`.
-pub fn make(elem: &SqlType, lower: Bound, upper: Bound) -> Result<RangeValue, SqlError> {
+pub fn make(ty: &SqlType, lower: Bound, upper: Bound) -> Result<RangeValue, SqlError> {
+    let elem = ty.range_elem().or(ty.multirange_elem()).unwrap_or(ty);
     if let (Some(l), Some(u)) = (&lower.value, &upper.value) {
         match l.sql_cmp(u, elem) {
             Ordering::Greater => return Err(SqlError::new(state::DATA_EXCEPTION, "range lower bound must be less than or equal to range upper bound")),
@@ -68,7 +69,8 @@ pub fn make(elem: &SqlType, lower: Bound, upper: Bound) -> Result<RangeValue, Sq
     let mut lower_inc = lower.inclusive && lower.value.is_some();
     let mut upper_inc = upper.inclusive && upper.value.is_some();
     let (mut lower, mut upper) = (lower.value, upper.value);
-    if matches!(elem, SqlType::Int4 | SqlType::Int8 | SqlType::Date) {
+    let discrete = matches!(elem, SqlType::Int4 | SqlType::Int8 | SqlType::Date);
+    if discrete && matches!(ty, SqlType::Range(_) | SqlType::Multirange(_)) {
         if let (Some(v), false) = (&mut lower, lower_inc) {
             lower_inc |= next(v)?;
         }

@@ -40,6 +40,8 @@ pub enum SqlType {
     Xid,
     /// A transaction number that does not wrap: an unsigned integer of 8 bytes.
     Xid8,
+    /// A place in the log, in 8 bytes: `16/B374D848`.
+    PgLsn,
     /// `regclass`, `regtype`, `regproc`, `regprocedure`, `regoper`, `regoperator`, `regnamespace`, `regrole`, `regcollation`, `regconfig`, `regdictionary`.
     Reg(RegKind),
     Inet,
@@ -63,6 +65,9 @@ pub enum SqlType {
     OidVector,
     Range(Box<SqlType>),
     Multirange(Box<SqlType>),
+    /// A range type of CREATE TYPE … AS RANGE, and its multirange. The built-in ones above are told by what they range over.
+    UserRange(Arc<RangeType>),
+    UserMultirange(Arc<RangeType>),
     /// An anonymous or named composite type.
     Record(Arc<RecordType>),
     Enum(Arc<EnumType>),
@@ -140,13 +145,127 @@ pub struct Domain {
     pub checks: Vec<(String, String)>,
 }
 
-/// An enumeration: labels in their order. A value is the label's index.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+/// An enumeration: labels in their order. A value is its label's code.
+///
+/// Plans and relations hold copies of the type, which go stale when a label is added; so labels are read from what was last published
+/// under the type's number, and the copy's own serve where nothing was. One number is one type.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EnumType {
     pub oid: u32,
     pub array_oid: u32,
     pub name: String,
-    pub labels: Vec<String>,
+    labels: Vec<String>,
+    /// Each label's code, increasing; empty: 0, 1, 2, … .
+    #[serde(default)]
+    codes: Vec<u32>,
+}
+
+type Published = std::sync::RwLock<std::collections::HashMap<u32, Arc<Vec<(u32, String)>>>>;
+
+fn published() -> &'static Published {
+    static PUBLISHED: std::sync::OnceLock<Published> = std::sync::OnceLock::new();
+    PUBLISHED.get_or_init(Published::default)
+}
+
+impl EnumType {
+    /// Codes are spread, so that labels can come between.
+    pub fn new(oid: u32, array_oid: u32, name: String, labels: Vec<String>) -> EnumType {
+        let step = (u32::MAX / (labels.len() as u32).saturating_add(1)).clamp(1, 1 << 24);
+        let codes = (1..=labels.len() as u32).map(|i| i.saturating_mul(step)).collect();
+        EnumType { oid, array_oid, name, labels, codes }
+    }
+
+    fn own(&self) -> Vec<(u32, String)> {
+        let codes = (0..self.labels.len()).map(|i| self.codes.get(i).copied().unwrap_or(i as u32));
+        codes.zip(self.labels.iter().cloned()).collect()
+    }
+
+    /// This copy's labels.
+    pub fn own_labels(&self) -> impl Iterator<Item = &str> {
+        self.labels.iter().map(String::as_str)
+    }
+
+    /// Codes and labels, in order.
+    pub fn labels(&self) -> Arc<Vec<(u32, String)>> {
+        let all = published().read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.get(&self.oid).cloned().unwrap_or_else(|| Arc::new(self.own()))
+    }
+
+    /// Makes this copy's labels the type's.
+    pub fn publish(&self) {
+        published().write().unwrap_or_else(std::sync::PoisonError::into_inner).insert(self.oid, Arc::new(self.own()));
+    }
+
+    /// The label of a code; empty if there is none.
+    pub fn label(&self, code: u32) -> String {
+        let labels = self.labels();
+        labels.binary_search_by_key(&code, |l| l.0).ok().map_or_else(String::new, |i| labels[i].1.clone())
+    }
+
+    pub fn code(&self, label: &str) -> Option<u32> {
+        self.labels().iter().find(|l| l.1 == label).map(|l| l.0)
+    }
+
+    /// The type with a label at position `at`. `None`: no code is left between its neighbours.
+    pub fn with_label(&self, at: usize, label: &str) -> Option<EnumType> {
+        let mut all = self.own();
+        let below = at.checked_sub(1).and_then(|i| all.get(i)).map_or(0, |l| u64::from(l.0) + 1);
+        let code = match all.get(at) {
+            Some(above) => {
+                let gap = u64::from(above.0).checked_sub(below).filter(|g| *g > 0)?;
+                // Labels tend to be put one after the other, before the same one or behind it: most of the gap stays on either side.
+                below + if at > 0 { gap / 16 } else { gap - gap / 16 - 1 }
+            }
+            None => below + if self.codes.is_empty() { 0 } else { (u64::from(u32::MAX).checked_sub(below)? / 16).min(1 << 24) },
+        };
+        all.insert(at, (u32::try_from(code).ok()?, label.to_owned()));
+        let (codes, labels) = all.into_iter().unzip();
+        Some(EnumType { labels, codes, ..self.clone() })
+    }
+
+    pub fn with_name(&self, name: String) -> EnumType {
+        EnumType { name, ..self.clone() }
+    }
+
+    /// The type with a label renamed.
+    pub fn with_renamed(&self, from: &str, to: &str) -> EnumType {
+        let labels = self.labels.iter().map(|l| if l == from { to.to_owned() } else { l.clone() }).collect();
+        EnumType { labels, ..self.clone() }
+    }
+}
+
+impl PartialEq for EnumType {
+    fn eq(&self, other: &EnumType) -> bool {
+        self.oid == other.oid
+    }
+}
+impl Eq for EnumType {}
+impl PartialOrd for EnumType {
+    fn partial_cmp(&self, other: &EnumType) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for EnumType {
+    fn cmp(&self, other: &EnumType) -> std::cmp::Ordering {
+        self.oid.cmp(&other.oid)
+    }
+}
+impl std::hash::Hash for EnumType {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.oid.hash(state);
+    }
+}
+
+/// A range type with its multirange: four types of the catalog.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct RangeType {
+    pub oid: u32,
+    pub array_oid: u32,
+    pub multirange_oid: u32,
+    pub multirange_array_oid: u32,
+    pub name: String,
+    pub multirange_name: String,
+    pub subtype: SqlType,
 }
 
 /// `(SqlType, pg_type name, oid, array oid, SQL display name)` of the simple built-in types.
@@ -197,6 +316,7 @@ const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
     (SqlType::Reg(RegKind::Class), "regclass", 2205, 2210, "regclass"),
     (SqlType::Reg(RegKind::Type), "regtype", 2206, 2211, "regtype"),
     (SqlType::Void, "void", 2278, 0, "void"),
+    (SqlType::PgLsn, "pg_lsn", 3220, 3221, "pg_lsn"),
     (SqlType::Uuid, "uuid", 2950, 2951, "uuid"),
     (SqlType::TsVector, "tsvector", 3614, 3643, "tsvector"),
     (SqlType::TsQuery, "tsquery", 3615, 3645, "tsquery"),
@@ -238,6 +358,8 @@ impl SqlType {
             SqlType::Multirange(e) => RANGES.iter().find(|r| r.0 == **e).map_or(0, |r| r.5),
             SqlType::Record(r) => r.oid,
             SqlType::Enum(e) => e.oid,
+            SqlType::UserRange(r) => r.oid,
+            SqlType::UserMultirange(r) => r.multirange_oid,
             SqlType::List(_) => LIST_OID,
             SqlType::Map(_) => MAP_OID,
             simple => SIMPLE.iter().find(|s| s.0 == *simple).map_or(0, |s| s.2),
@@ -252,6 +374,8 @@ impl SqlType {
             SqlType::Record(r) if r.array_oid != 0 => r.array_oid,
             SqlType::Record(_) => RECORD_ARRAY_OID,
             SqlType::Enum(e) => e.array_oid,
+            SqlType::UserRange(r) => r.array_oid,
+            SqlType::UserMultirange(r) => r.multirange_array_oid,
             SqlType::Array(_) => self.oid(),
             simple => SIMPLE.iter().find(|s| s.0 == *simple).map_or(0, |s| s.3),
         }
@@ -313,6 +437,8 @@ impl SqlType {
             SqlType::Multirange(e) => RANGES.iter().find(|r| r.0 == **e).map_or_else(|| "anymultirange".into(), |r| r.4.into()),
             SqlType::Record(r) => r.name.clone().unwrap_or_else(|| "record".into()),
             SqlType::Enum(e) => e.name.clone(),
+            SqlType::UserRange(r) => r.name.clone(),
+            SqlType::UserMultirange(r) => r.multirange_name.clone(),
             SqlType::List(_) => "list".into(),
             SqlType::Map(_) => "map".into(),
             simple => SIMPLE.iter().find(|s| s.0 == *simple).map_or_else(|| "unknown".into(), |s| s.1.into()),
@@ -325,7 +451,9 @@ impl SqlType {
             SqlType::Array(e) => format!("{}[]", e.sql_name()),
             SqlType::List(e) => format!("{} list", e.sql_name()),
             SqlType::Map(e) => format!("map[text=>{}]", e.sql_name()),
-            SqlType::Range(_) | SqlType::Multirange(_) | SqlType::Record(_) | SqlType::Enum(_) => self.pg_name(),
+            SqlType::Range(_) | SqlType::Multirange(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_) | SqlType::Record(_) | SqlType::Enum(_) => {
+                self.pg_name()
+            }
             simple => SIMPLE.iter().find(|s| s.0 == *simple).map_or_else(|| "unknown".into(), |s| s.4.into()),
         }
     }
@@ -347,6 +475,7 @@ impl SqlType {
             SqlType::Int8
             | SqlType::UInt8
             | SqlType::Xid8
+            | SqlType::PgLsn
             | SqlType::Money
             | SqlType::MacAddr8
             | SqlType::Float8
@@ -369,6 +498,7 @@ impl SqlType {
         match self {
             SqlType::Float4 | SqlType::Float8 | SqlType::Numeric | SqlType::Bpchar | SqlType::Interval | SqlType::Jsonb | SqlType::TsQuery => true,
             SqlType::Array(e) | SqlType::Range(e) | SqlType::Multirange(e) | SqlType::List(e) | SqlType::Map(e) => e.equal_is_not_identical(),
+            SqlType::UserRange(r) | SqlType::UserMultirange(r) => r.subtype.equal_is_not_identical(),
             SqlType::Record(r) => r.fields.is_empty() || r.fields.iter().any(|f| f.1.ty.equal_is_not_identical()),
             _ => false,
         }
@@ -389,6 +519,35 @@ impl SqlType {
         match self {
             SqlType::Geo(GeoKind::Box) => ';',
             _ => ',',
+        }
+    }
+
+    /// What a range type ranges over.
+    pub fn range_elem(&self) -> Option<&SqlType> {
+        match self {
+            SqlType::Range(e) => Some(e),
+            SqlType::UserRange(r) => Some(&r.subtype),
+            _ => None,
+        }
+    }
+
+    /// What the ranges of a multirange type range over.
+    pub fn multirange_elem(&self) -> Option<&SqlType> {
+        match self {
+            SqlType::Multirange(e) => Some(e),
+            SqlType::UserMultirange(r) => Some(&r.subtype),
+            _ => None,
+        }
+    }
+
+    /// A range type's multirange, or a multirange type's range; itself for others.
+    pub fn range_partner(&self) -> SqlType {
+        match self {
+            SqlType::Range(e) => SqlType::Multirange(e.clone()),
+            SqlType::Multirange(e) => SqlType::Range(e.clone()),
+            SqlType::UserRange(r) => SqlType::UserMultirange(r.clone()),
+            SqlType::UserMultirange(r) => SqlType::UserRange(r.clone()),
+            other => other.clone(),
         }
     }
 

@@ -70,7 +70,7 @@ pub enum Value {
     UInt2(u16),
     /// `uint4`, `oid`, `xid`, the reg* types, and enums (label index).
     UInt4(u32),
-    /// `uint8`, `xid8`.
+    /// `uint8`, `xid8`, `pg_lsn`.
     UInt8(u64),
     Float4(f32),
     Float8(f64),

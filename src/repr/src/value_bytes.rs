@@ -107,7 +107,7 @@ pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
         SqlType::TimestampTz => Value::TimestampTz(i64::from_le_bytes(b.fixed())),
         SqlType::UInt2 => Value::UInt2(u16::from_le_bytes(b.fixed())),
         SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(u32::from_le_bytes(b.fixed())),
-        SqlType::UInt8 | SqlType::Xid8 => Value::UInt8(u64::from_le_bytes(b.fixed())),
+        SqlType::UInt8 | SqlType::Xid8 | SqlType::PgLsn => Value::UInt8(u64::from_le_bytes(b.fixed())),
         SqlType::Float4 => Value::Float4(f32::from_le_bytes(b.fixed())),
         SqlType::Float8 => Value::Float8(f64::from_le_bytes(b.fixed())),
         SqlType::Numeric => Value::Numeric(decode_numeric(bytes)),
@@ -152,8 +152,9 @@ pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
             }
             Value::Record(fields)
         }
-        SqlType::Range(e) => Value::Range(Box::new(take_range(e, &mut b))),
-        SqlType::Multirange(e) => {
+        SqlType::Range(_) | SqlType::UserRange(_) => Value::Range(Box::new(take_range(elem_type(ty).unwrap_or(&SqlType::Int4), &mut b))),
+        SqlType::Multirange(_) | SqlType::UserMultirange(_) => {
+            let e = elem_type(ty).unwrap_or(&SqlType::Int4);
             let mut out = Vec::new();
             while !b.is_empty() {
                 out.push(take_range(e, &mut b));
@@ -178,9 +179,15 @@ fn part_len(ty: &SqlType) -> Option<usize> {
         SqlType::Bool => Some(1),
         SqlType::Int2 | SqlType::UInt2 => Some(2),
         SqlType::Int4 | SqlType::Date | SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) | SqlType::Float4 => Some(4),
-        SqlType::Int8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz | SqlType::UInt8 | SqlType::Xid8 | SqlType::Money | SqlType::Float8 => {
-            Some(8)
-        }
+        SqlType::Int8
+        | SqlType::Time
+        | SqlType::Timestamp
+        | SqlType::TimestampTz
+        | SqlType::UInt8
+        | SqlType::Xid8
+        | SqlType::PgLsn
+        | SqlType::Money
+        | SqlType::Float8 => Some(8),
         SqlType::TimeTz => Some(12),
         SqlType::Interval | SqlType::Uuid => Some(16),
         _ => None,

@@ -182,7 +182,7 @@ fn column(c: &Catalog, out: &mut Rows<'_>, i: &Item, n: usize) {
 fn column_row<'a>(schema: &str, relation: &str, name: &str, n: usize, ty: &ColType, default: Value) -> Vec<(&'a str, Value)> {
     let data_type = match &ty.ty {
         SqlType::Array(_) => "ARRAY".to_string(),
-        SqlType::Enum(_) | SqlType::Record(_) => "USER-DEFINED".to_string(),
+        SqlType::Enum(_) | SqlType::Record(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_) => "USER-DEFINED".to_string(),
         t => t.sql_name(),
     };
     let (mut precision, mut radix, mut scale) = (Value::Null, Value::Null, Value::Null);
@@ -218,7 +218,8 @@ fn column_row<'a>(schema: &str, relation: &str, name: &str, n: usize, ty: &ColTy
         }
         _ => Value::Null,
     };
-    let udt_schema = if matches!(ty.ty, SqlType::Enum(_) | SqlType::Record(_)) { "public" } else { "pg_catalog" };
+    let udt_schema =
+        if matches!(ty.ty, SqlType::Enum(_) | SqlType::Record(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_)) { "public" } else { "pg_catalog" };
     vec![
         ("table_catalog", text(DATABASE)),
         ("table_schema", text(schema)),

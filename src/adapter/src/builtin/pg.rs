@@ -197,13 +197,28 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("rngmultitypid", oid(r.multirange)),
                     ("rngcollation", oid(r.collation)),
                     ("rngsubopc", oid(r.subopc)),
+                    ("rngcanonical", oid(r.canonical)),
+                    ("rngsubdiff", oid(r.subdiff)),
+                ]);
+            }
+            for i in c.items() {
+                let ItemKind::Type(SqlType::UserRange(r)) = &i.kind else { continue };
+                let class = pgdata::opclasses().iter().find(|c| c.method == 403 && c.is_default && c.in_type == r.subtype.oid());
+                out.add(vec![
+                    ("rngtypid", oid(r.oid)),
+                    ("rngsubtype", oid(r.subtype.oid())),
+                    ("rngmultitypid", oid(r.multirange_oid)),
+                    ("rngcollation", oid(if r.subtype.is_string() { 100 } else { 0 })),
+                    ("rngsubopc", oid(class.map_or(0, |c| c.oid))),
+                    ("rngcanonical", oid(0)),
+                    ("rngsubdiff", oid(0)),
                 ]);
             }
         }
         "pg_enum" => {
             for i in c.items() {
                 let ItemKind::Type(SqlType::Enum(e)) = &i.kind else { continue };
-                for (n, label) in e.labels.iter().enumerate() {
+                for (n, (_, label)) in e.labels().iter().enumerate() {
                     out.add(vec![
                         ("oid", oid(e.oid * 1000 + n as u32)),
                         ("enumtypid", oid(e.oid)),
@@ -572,41 +587,48 @@ fn types(c: &Catalog, out: &mut Rows<'_>) {
             ]);
         }
         let ItemKind::Type(ty) = &i.kind else { continue };
-        let (kind, category, array) = match ty {
-            SqlType::Enum(e) => ("e", "E", e.array_oid),
-            SqlType::Record(r) => ("c", "C", r.array_oid),
+        let kinds = match ty {
+            SqlType::Enum(_) => vec![(ty.clone(), "e", "E", i.name.as_str())],
+            SqlType::Record(_) => vec![(ty.clone(), "c", "C", i.name.as_str())],
+            SqlType::UserRange(r) => vec![(ty.clone(), "r", "R", i.name.as_str()), (ty.range_partner(), "m", "R", r.multirange_name.as_str())],
             _ => continue,
         };
         let ns = oid(namespace_oid(c, &i.schema).unwrap_or(0));
-        let relation = if kind == "c" { i.oid() } else { 0 };
-        out.add(vec![
-            ("oid", oid(ty.oid())),
-            ("typname", text(&i.name)),
-            ("typnamespace", ns.clone()),
-            ("typowner", oid(OWNER)),
-            ("typlen", int(if kind == "e" { 4 } else { -1 })),
-            ("typtype", text(kind)),
-            ("typcategory", text(category)),
-            ("typisdefined", Value::Bool(true)),
-            ("typdelim", text(",")),
-            ("typrelid", oid(relation)),
-            ("typarray", oid(array)),
-            ("typtypmod", int(-1)),
-        ]);
-        if array != 0 {
+        for (ty, kind, category, name) in kinds {
+            let array = match &ty {
+                // Of an anonymous row.
+                SqlType::Record(r) => r.array_oid,
+                ty => ty.array_oid(),
+            };
             out.add(vec![
-                ("oid", oid(array)),
-                ("typname", Value::Text(format!("_{}", i.name))),
-                ("typnamespace", ns),
+                ("oid", oid(ty.oid())),
+                ("typname", text(name)),
+                ("typnamespace", ns.clone()),
                 ("typowner", oid(OWNER)),
-                ("typlen", int(-1)),
-                ("typtype", text("b")),
-                ("typcategory", text("A")),
+                ("typlen", int(if kind == "e" { 4 } else { -1 })),
+                ("typtype", text(kind)),
+                ("typcategory", text(category)),
                 ("typisdefined", Value::Bool(true)),
                 ("typdelim", text(",")),
-                ("typelem", oid(ty.oid())),
+                ("typrelid", oid(if kind == "c" { i.oid() } else { 0 })),
+                ("typarray", oid(array)),
                 ("typtypmod", int(-1)),
             ]);
+            if array != 0 {
+                out.add(vec![
+                    ("oid", oid(array)),
+                    ("typname", Value::Text(format!("_{name}"))),
+                    ("typnamespace", ns.clone()),
+                    ("typowner", oid(OWNER)),
+                    ("typlen", int(-1)),
+                    ("typtype", text("b")),
+                    ("typcategory", text("A")),
+                    ("typisdefined", Value::Bool(true)),
+                    ("typdelim", text(",")),
+                    ("typelem", oid(ty.oid())),
+                    ("typtypmod", int(-1)),
+                ]);
+            }
         }
     }
 }

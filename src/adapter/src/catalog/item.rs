@@ -194,6 +194,14 @@ impl Item {
         ROW_TYPES + self.oid()
     }
 
+    /// The names it is found by: a range type's multirange is one with it.
+    pub fn names(&self) -> Vec<&str> {
+        match &self.kind {
+            ItemKind::Type(repr::SqlType::UserRange(r)) => vec![&self.name, &r.multirange_name],
+            _ => vec![&self.name],
+        }
+    }
+
     /// The type of the relation's rows; `None` for what has none.
     pub fn row_type(&self) -> Option<SqlType> {
         if !self.is_relation() {

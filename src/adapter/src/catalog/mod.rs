@@ -86,7 +86,9 @@ impl Catalog {
     /// Adds or replaces an object.
     pub fn put(&mut self, item: Item) {
         self.remove(item.id);
-        self.names.insert((item.schema.clone(), item.namespace(), item.name.clone()), item.id);
+        for name in item.names() {
+            self.names.insert((item.schema.clone(), item.namespace(), name.to_owned()), item.id);
+        }
         for d in &item.deps {
             self.dependants.entry(*d).or_default().insert(item.id);
         }
@@ -95,7 +97,9 @@ impl Catalog {
 
     pub fn remove(&mut self, id: GlobalId) {
         let Some(old) = self.items.remove(&id) else { return };
-        self.names.remove(&(old.schema.clone(), old.namespace(), old.name.clone()));
+        for name in old.names() {
+            self.names.remove(&(old.schema.clone(), old.namespace(), name.to_owned()));
+        }
         for d in &old.deps {
             if let Some(set) = self.dependants.get_mut(d) {
                 set.remove(&id);

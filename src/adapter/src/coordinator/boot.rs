@@ -92,6 +92,7 @@ fn load_catalog(store: &Store) -> Result<Catalog, SqlError> {
     for (k, v) in store.meta_scan(key::ITEM) {
         let item: Item =
             serde_json::from_slice(&v).map_err(|e| SqlError::internal(format!("catalog entry {} cannot be read: {e}", String::from_utf8_lossy(&k))))?;
+        super::ddl::publish_labels(&item);
         catalog.put(item);
     }
     Ok(catalog)

@@ -99,6 +99,7 @@ impl Coordinator {
                     if matches!(item.kind, ItemKind::Table(_)) && before.find(&item.schema, item.namespace(), &item.name).is_some_and(replaces) {
                         self.shared.born.lock().insert(item.id, t);
                     }
+                    publish_labels(item);
                     self.created(after, item, t)?;
                     if let ItemKind::SourceTable { source, .. } = &item.kind {
                         restart.push(*source);
@@ -108,7 +109,10 @@ impl Coordinator {
                     }
                 }
                 Op::Drop { ids } => self.dropped(before, &ids),
-                Op::Update { item } => self.planner.forget_text(item.id),
+                Op::Update { item } => {
+                    self.planner.forget_text(item.id);
+                    publish_labels(&item);
+                }
                 Op::CreateSchema { .. } | Op::DropSchema { .. } => {}
             }
         }
@@ -198,6 +202,13 @@ impl Coordinator {
                 _ => {}
             }
         }
+    }
+}
+
+/// What running plans know of an enumeration: its labels as they now are.
+pub(super) fn publish_labels(item: &Item) {
+    if let ItemKind::Type(repr::SqlType::Enum(e)) = &item.kind {
+        e.publish();
     }
 }
 

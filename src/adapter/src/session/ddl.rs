@@ -5,11 +5,12 @@ use crate::catalog::{Catalog, Constraint, Item, ItemKind, Namespace, Table, ITEM
 use crate::coordinator::ddl::check_and_apply;
 use crate::coordinator::request::{Op, Request, WriteTxn};
 use crate::planner::{qualified, quote};
+use expr::func::system::with_typmod;
 use repr::error::state;
 use repr::{GlobalId, RelDesc, SqlError, SqlType};
 use sql::ast::ObjectKind;
 use sql::catalog::{FullName, ObjectRef};
-use sql::plan::{CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, Plan, TypePlan};
+use sql::plan::{CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, Plan};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ impl Session {
             Plan::CreateView(p) => self.create_view(*p, false).await,
             Plan::CreateMaterializedView(p) => self.create_view(*p, true).await,
             Plan::CreateIndex(p) => self.create_index(*p).await,
-            Plan::CreateType { name, body } => self.create_type(name, body).await,
+            Plan::CreateType { name, body } => self.create_type(name, body),
+            Plan::AlterType(p) => self.alter_type(*p),
             Plan::CreateSecret { name, if_not_exists, value } => self.create_secret(name, if_not_exists, value).await,
             Plan::CreateConnection(p) => self.create_connection(*p).await,
             Plan::CreateSource(p) => self.create_source(*p).await,
@@ -335,50 +337,6 @@ impl Session {
         Ok(tag)
     }
 
-    async fn create_type(&mut self, name: FullName, body: TypePlan) -> Result<Response, SqlError> {
-        self.exists(&name, Namespace::Type, false)?;
-        let id = self.shared.allocate_id();
-        if let TypePlan::Domain(d) = body {
-            return self.create_domain(id, name, d);
-        }
-        let array_oid = self.shared.allocate_id().0 as u32;
-        let (ty, text) = match body {
-            TypePlan::Enum(labels) => {
-                let list = labels.iter().map(|l| format!("'{}'", l.replace('\'', "''"))).collect::<Vec<_>>().join(", ");
-                let e = repr::types::EnumType { oid: id.0 as u32, array_oid, name: name.name.clone(), labels };
-                (SqlType::Enum(Arc::new(e)), format!("AS ENUM ({list})"))
-            }
-            TypePlan::Composite(fields) => {
-                let list = fields.iter().map(|(n, t)| format!("{} {}", quote(n), type_name(&t.ty, t.typmod))).collect::<Vec<_>>().join(", ");
-                let r = repr::types::RecordType { oid: id.0 as u32, array_oid, name: Some(name.name.clone()), fields };
-                (SqlType::Record(Arc::new(r)), format!("AS ({list})"))
-            }
-            TypePlan::Domain(_) => return Err(SqlError::internal("a domain is no type of its own")),
-        };
-        let sql = format!("CREATE TYPE {} {text}", qualified(&name.schema, &name.name));
-        let item = self.item(id, &name, ItemKind::Type(ty), RelDesc::default(), sql, vec![]);
-        self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
-        Ok(Response::Tag("CREATE TYPE".into()))
-    }
-
-    fn create_domain(&mut self, id: GlobalId, name: FullName, d: repr::types::Domain) -> Result<Response, SqlError> {
-        let mut sql = format!("CREATE DOMAIN {} AS {}", qualified(&name.schema, &name.name), type_name(&d.base.ty, d.base.typmod));
-        if let Some(default) = &d.default {
-            sql.push_str(&format!(" DEFAULT {default}"));
-        }
-        if d.not_null {
-            sql.push_str(" NOT NULL");
-        }
-        for (check, text) in &d.checks {
-            sql.push_str(&format!(" CONSTRAINT {} CHECK ({text})", quote(check)));
-        }
-        let deps = user_types(&self.catalog(), &RelDesc { types: vec![d.base.clone()], ..RelDesc::default() });
-        let d = repr::types::Domain { oid: id.0 as u32, ..d };
-        let item = self.item(id, &name, ItemKind::Domain(Arc::new(d)), RelDesc::default(), sql, deps);
-        self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
-        Ok(Response::Tag("CREATE DOMAIN".into()))
-    }
-
     async fn drop_objects(&mut self, p: DropPlan) -> Result<Response, SqlError> {
         for n in p.notices {
             self.notice("NOTICE", n);
@@ -567,6 +525,7 @@ fn drop_word(kind: ObjectKind) -> &'static str {
         ObjectKind::Connection => "CONNECTION",
         ObjectKind::Secret => "SECRET",
         ObjectKind::Type => "TYPE",
+        ObjectKind::Domain => "DOMAIN",
         ObjectKind::Schema => "SCHEMA",
         ObjectKind::Database => "DATABASE",
         ObjectKind::Sequence => "SEQUENCE",
@@ -582,6 +541,7 @@ fn check_kind(kind: ObjectKind, item: &Item) -> Result<(), SqlError> {
         ObjectKind::Index => matches!(item.kind, ItemKind::Index { .. }),
         ObjectKind::Sequence => matches!(item.kind, ItemKind::Sequence(_)),
         ObjectKind::Source => matches!(item.kind, ItemKind::Source(_) | ItemKind::SourceTable { .. }),
+        ObjectKind::Domain => matches!(item.kind, ItemKind::Domain(_)),
         _ => true,
     };
     if fits {
@@ -596,42 +556,32 @@ fn check_kind(kind: ObjectKind, item: &Item) -> Result<(), SqlError> {
     Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not {article} {}", item.name, drop_word(kind).to_lowercase())).with_hint(hint))
 }
 
-/// User-defined types that columns have.
-pub(super) fn user_types(catalog: &Catalog, desc: &RelDesc) -> Vec<GlobalId> {
-    let oids: Vec<u32> = desc.types.iter().map(|t| if let SqlType::Array(e) = &t.ty { e.oid() } else { t.ty.oid() }).collect();
-    catalog.items().filter(|i| matches!(i.kind, ItemKind::Type(_)) && oids.contains(&i.oid())).map(|i| i.id).collect()
-}
-
-/// A type as DDL writes it.
-pub(crate) fn type_name(ty: &SqlType, typmod: i32) -> String {
-    if let SqlType::Array(e) = ty {
-        return format!("{}[]", type_name(e, typmod));
-    }
-    if typmod < 0 {
-        return ty.sql_name();
-    }
-    let digits = typmod & 0xffff;
-    match ty {
-        SqlType::Varchar | SqlType::Bpchar => format!("{}({})", ty.sql_name(), typmod - 4),
-        SqlType::Numeric => {
-            // The scale is an 11-bit signed number.
-            let scale = ((typmod - 4) & 0x7ff) ^ 0x400;
-            format!("numeric({},{})", ((typmod - 4) >> 16) & 0xffff, scale - 0x400)
+/// The user-defined types and relations whose types are in the columns, also inside others.
+pub(crate) fn user_types(catalog: &Catalog, desc: &RelDesc) -> Vec<GlobalId> {
+    fn inside(ty: &SqlType, out: &mut BTreeSet<u32>) {
+        out.insert(ty.oid());
+        match ty {
+            SqlType::Array(e) | SqlType::List(e) | SqlType::Map(e) => inside(e, out),
+            SqlType::Record(r) => r.fields.iter().for_each(|f| inside(&f.1.ty, out)),
+            SqlType::UserRange(r) => inside(&r.subtype, out),
+            SqlType::UserMultirange(r) => {
+                out.insert(r.oid);
+                inside(&r.subtype, out);
+            }
+            _ => {}
         }
-        SqlType::Time => format!("time({digits}) without time zone"),
-        SqlType::TimeTz => format!("time({digits}) with time zone"),
-        SqlType::Timestamp => format!("timestamp({digits}) without time zone"),
-        SqlType::TimestampTz => format!("timestamp({digits}) with time zone"),
-        SqlType::Interval if digits <= 6 => format!("interval({digits})"),
-        _ => ty.sql_name(),
     }
+    let mut oids = BTreeSet::new();
+    desc.types.iter().for_each(|t| inside(&t.ty, &mut oids));
+    let has = |i: &Item| if matches!(i.kind, ItemKind::Type(_)) { oids.contains(&i.oid()) } else { i.is_relation() && oids.contains(&i.row_type_oid()) };
+    catalog.items().filter(|i| has(i)).map(|i| i.id).collect()
 }
 
 /// CREATE TABLE as `SHOW CREATE TABLE` prints it.
 pub(crate) fn table_sql(name: &FullName, desc: &RelDesc, table: &Table) -> String {
     let mut lines: Vec<String> = Vec::new();
     for (i, (column, ty)) in desc.names.iter().zip(&desc.types).enumerate() {
-        let mut line = format!("{} {}", quote(column), type_name(&ty.ty, ty.typmod));
+        let mut line = format!("{} {}", quote(column), with_typmod(&ty.ty, ty.typmod));
         let identity = table.sequences.iter().find(|s| s.column == i).and_then(|s| s.identity);
         match (identity, table.generated.get(i), table.defaults.get(i)) {
             (Some(true), _, _) => line += " GENERATED ALWAYS AS IDENTITY",

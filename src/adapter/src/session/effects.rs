@@ -1,4 +1,4 @@
-//! Functions whose point is their effect: `set_config`, `pg_sleep` and its kin.
+//! Functions whose point is their effect: `set_config`, `setseed`, `pg_sleep` and its kin, advisory locks.
 //!
 //! The session carries them out before the query that calls them runs, once each, in the order in which they are written, and
 //! puts their results in their places. Calls that depend on rows or stand under a condition are left: evaluating them is 0A000.
@@ -10,7 +10,7 @@ use repr::error::state;
 use repr::{SqlError, Value};
 use std::time::Duration;
 
-const NAMES: [&str; 4] = ["set_config", "pg_sleep", "pg_sleep_for", "pg_sleep_until"];
+const NAMES: [&str; 5] = ["set_config", "setseed", "pg_sleep", "pg_sleep_for", "pg_sleep_until"];
 
 impl Session {
     /// Carries out the plan's effects; true if there were any.
@@ -20,8 +20,14 @@ impl Session {
             let Scalar::Call { func, args, ty } = &call else { break };
             let ctx = self.statement_ctx().1;
             let values = args.iter().map(|a| expr::eval_const(a, &ctx)).collect::<Result<Vec<Value>, _>>()?;
+            if let Some(result) = self.advisory(func.name, &values).await? {
+                replace(mir, &call, &Scalar::Literal(result, ty.clone()));
+                any = true;
+                continue;
+            }
             let result = match (func.name, values.as_slice()) {
                 ("set_config", [name, value, local]) => self.set_config(name, value, local)?,
+                ("setseed", [seed]) => self.set_seed(seed)?,
                 (_, [length]) => self.sleep(length, &ctx).await?,
                 _ => return Err(SqlError::internal(format!("{} with {} arguments", func.name, values.len()))),
             };
@@ -35,6 +41,15 @@ impl Session {
         let name = name.as_str().ok_or_else(|| SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"))?;
         self.settings.set(name, value.as_str(), *local == Value::Bool(true))?;
         Ok(Value::Text(self.settings.get(name)?))
+    }
+
+    fn set_seed(&mut self, seed: &Value) -> Result<Value, SqlError> {
+        let Value::Float8(seed) = seed else { return Ok(Value::Null) };
+        if !(-1.0..=1.0).contains(seed) {
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("setseed parameter {seed} is out of allowed range [-1,1]")));
+        }
+        self.random = Some(std::sync::Arc::new(expr::Random::seeded(*seed)));
+        Ok(Value::text(""))
     }
 
     async fn sleep(&mut self, length: &Value, ctx: &EvalCtx) -> Result<Value, SqlError> {
@@ -73,7 +88,7 @@ fn called(s: &Scalar) -> Option<Scalar> {
         return Some(inner);
     }
     match s {
-        Scalar::Call { func, .. } if NAMES.contains(&func.name) && s.support().is_empty() => Some(s.clone()),
+        Scalar::Call { func, .. } if (NAMES.contains(&func.name) || func.name.contains("_advisory_")) && s.support().is_empty() => Some(s.clone()),
         _ => None,
     }
 }

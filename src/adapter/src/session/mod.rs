@@ -8,6 +8,8 @@
 //! A session plans on the catalog as it is when the statement starts; if an object vanishes before the coordinator
 //! gets to it, the coordinator says so. Not here: the wire (`server`), order between sessions (`coordinator`).
 
+/// Advisory locks.
+pub(crate) mod advisory;
 /// ALTER TABLE: rows and what depends on them.
 mod alter;
 /// COPY in and out.
@@ -16,7 +18,6 @@ pub mod copy;
 mod cursor;
 /// CREATE, DROP, ALTER, COMMENT.
 mod ddl;
-pub(crate) use ddl::type_name;
 /// Functions whose point is their effect.
 mod effects;
 /// EXPLAIN.
@@ -35,6 +36,8 @@ mod source_ddl;
 mod subscribe;
 /// BEGIN, COMMIT, ROLLBACK, savepoints, what a transaction has read and written.
 mod transaction;
+/// CREATE and ALTER of types and domains.
+mod type_ddl;
 /// INSERT, UPDATE, DELETE, TRUNCATE.
 mod write;
 
@@ -75,6 +78,9 @@ pub struct Session {
     last_in_batch: bool,
     /// When the statement in hand must have ended.
     deadline: Option<Instant>,
+    xact_locks: advisory::XactLocks,
+    /// After `setseed`.
+    random: Option<Arc<expr::Random>>,
     temp_schema: Option<String>,
     /// What the session has got from sequences.
     sequences: crate::sequences::Access,
@@ -203,6 +209,8 @@ impl Session {
             cursors: HashMap::new(),
             last_in_batch: false,
             deadline: None,
+            xact_locks: Vec::new(),
+            random: None,
             temp_schema: None,
             overlay: Default::default(),
         })
@@ -410,7 +418,8 @@ impl Session {
     pub(crate) fn names(&self) -> SessionCatalog<'_> {
         let catalog = self.catalog();
         let now = self.txn.started_micros().unwrap_or_else(now_micros);
-        let ctx = session_ctx(&self.settings, &catalog, &self.user, self.sequences.clone(), now, now_micros());
+        let mut ctx = session_ctx(&self.settings, &catalog, &self.user, self.sequences.clone(), now, now_micros());
+        ctx.random = self.random.clone();
         SessionCatalog {
             catalog,
             planner: &self.shared.planner,
@@ -549,6 +558,7 @@ impl Drop for Session {
         self.shared.cancels.lock().remove(&self.pid);
         self.shared.metrics.sessions.dec();
         self.cancel.cancel();
+        self.shared.locks.end(self.pid);
         let (at, ddl) = self.txn.release();
         if let Some(at) = at {
             let _ = self.shared.send(Request::ReleaseHold(at));

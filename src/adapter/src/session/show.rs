@@ -48,7 +48,7 @@ impl Session {
                 let id = p.relation.as_ref().ok_or_else(|| SqlError::internal("SHOW COLUMNS without relation"))?.id;
                 let item = self.table(id)?;
                 for (n, t) in item.desc.names.iter().zip(&item.desc.types) {
-                    rows.push(vec![text(n), Value::Bool(t.nullable), Value::Text(super::ddl::type_name(&t.ty, t.typmod)), Value::Null]);
+                    rows.push(vec![text(n), Value::Bool(t.nullable), Value::Text(expr::func::system::with_typmod(&t.ty, t.typmod)), Value::Null]);
                 }
             }
             ShowKind::Indexes => {

@@ -262,10 +262,12 @@ impl Session {
             let _ = self.shared.send(Request::ReleaseHold(at));
         }
         self.settings.end_transaction(result.is_ok());
+        self.release_xact_locks();
         result
     }
 
     pub(super) fn rollback(&mut self) {
+        self.release_xact_locks();
         let (at, ddl) = self.txn.release();
         if let Some(at) = at {
             let _ = self.shared.send(Request::ReleaseHold(at));
@@ -373,6 +375,7 @@ fn ddl_verb(plan: &Plan) -> &'static str {
         Plan::CreateSubscription { .. } => "CREATE SUBSCRIPTION",
         Plan::Drop(_) => "DROP",
         Plan::AlterRename { .. }
+        | Plan::AlterType(_)
         | Plan::AlterRenameSchema { .. }
         | Plan::AlterRenameColumn { .. }
         | Plan::AlterRenameConstraint { .. }

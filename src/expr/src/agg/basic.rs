@@ -129,10 +129,8 @@ pub fn array_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
 
 pub fn range_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
     let values: Vec<&Value> = c.rows.iter().map(|r| &r.0[0]).filter(|v| !v.is_null()).collect();
-    let elem = match &c.types[0].ty {
-        SqlType::Range(e) | SqlType::Multirange(e) => e,
-        other => return Err(SqlError::internal(format!("range_agg over {other}"))),
-    };
+    let ty = &c.types[0].ty;
+    let elem = ty.range_elem().or(ty.multirange_elem()).ok_or_else(|| SqlError::internal(format!("range_agg over {ty}")))?;
     Ok(if values.is_empty() { Value::Null } else { crate::func::range::union_all(&values, elem) })
 }
 

@@ -256,21 +256,19 @@ fn width_bucket(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
     Ok(Value::Int4(arr.elems.partition_point(|t| t.sql_cmp(&a[0], &call.arg_types[0].ty).is_le()) as i32))
 }
 
-fn labels<'a>(call: &'a Call<'_>) -> Result<&'a [String], SqlError> {
+/// The codes of an enumeration's labels, in order.
+fn codes(call: &Call<'_>) -> Result<Vec<u32>, SqlError> {
     match &call.arg_types[0].ty {
-        SqlType::Enum(e) => Ok(&e.labels),
+        SqlType::Enum(e) => Ok(e.labels().iter().map(|l| l.0).collect()),
         other => Err(SqlError::internal(format!("{other} is not an enum"))),
     }
 }
 
 fn enum_range(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
-    let n = labels(call)?.len() as u32;
-    let (lo, hi) = match a {
-        [_] => (0, n.saturating_sub(1)),
-        [lo, hi] => (lo.as_i64().map_or(0, |v| v as u32), hi.as_i64().map_or(n.saturating_sub(1), |v| v as u32)),
-        _ => (0, 0),
-    };
-    Ok(Value::array((lo..=hi).map(Value::UInt4).collect()))
+    let bound = |i: usize| a.get(i).and_then(Value::as_i64);
+    let (lo, hi) = if a.len() == 2 { (bound(0), bound(1)) } else { (None, None) };
+    let inside = |c: &u32| lo.is_none_or(|l| i64::from(*c) >= l) && hi.is_none_or(|h| i64::from(*c) <= h);
+    Ok(Value::array(codes(call)?.into_iter().filter(inside).map(Value::UInt4).collect()))
 }
 
 pub const FUNCS: &[Entry] = &[
@@ -298,7 +296,7 @@ pub const FUNCS: &[Entry] = &[
     val!(["array_to_text"], to_text),
     vals!(["array_to_text_null"], to_text),
     val!(? ["width_bucket_array"], width_bucket),
-    vals!(? ["enum_first"], |_, call| labels(call).map(|l| if l.is_empty() { Value::Null } else { Value::UInt4(0) })),
-    vals!(? ["enum_last"], |_, call| labels(call).map(|l| l.len().checked_sub(1).map_or(Value::Null, |i| Value::UInt4(i as u32)))),
+    vals!(? ["enum_first"], |_, call| codes(call).map(|c| c.first().map_or(Value::Null, |v| Value::UInt4(*v)))),
+    vals!(? ["enum_last"], |_, call| codes(call).map(|c| c.last().map_or(Value::Null, |v| Value::UInt4(*v)))),
     vals!(? ["enum_range_all", "enum_range_bounds"], enum_range),
 ];

@@ -132,6 +132,48 @@ pub fn any(c: &mut CallArgs<'_>, op: Op) -> ArrayRef {
     Arc::new(BooleanArray::new(bits, nulls))
 }
 
+/// Two rows by their bytes, as `*<` compares: 1.0 is not 1.00; numbers of up to eight bytes count as unsigned, text by its bytes, then its
+/// length. What else Postgres orders by bytes of its storage is in the type's order here, ties broken by our row bytes.
+fn image_cmp(a: &Value, b: &Value, ty: &SqlType) -> Ordering {
+    let (Value::Record(x), Value::Record(y)) = (a, b) else { return a.sql_cmp(b, ty) };
+    let small = |v: &Value| match v {
+        Value::Bool(v) => Some(u64::from(*v)),
+        Value::Date(v) => Some(i64::from(*v) as u64),
+        Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => Some(*v as u64),
+        Value::Float4(v) => Some(i64::from(v.to_bits() as i32) as u64),
+        Value::Float8(v) => Some(v.to_bits()),
+        Value::UInt8(v) => Some(*v),
+        v => v.as_i64().map(|v| v as u64),
+    };
+    for (i, (p, q)) in x.iter().zip(y).enumerate() {
+        let t = match ty {
+            SqlType::Record(r) if i < r.fields.len() => r.fields[i].1.ty.clone(),
+            _ => repr::canonical::type_of(p),
+        };
+        let o = match (p.is_null(), q.is_null(), small(p), small(q)) {
+            (true, true, ..) => Ordering::Equal,
+            (true, false, ..) => Ordering::Greater,
+            (false, true, ..) => Ordering::Less,
+            (_, _, Some(m), Some(n)) => m.cmp(&n),
+            _ => p.sql_cmp(q, &t).then_with(|| format!("{p:?}").cmp(&format!("{q:?}"))),
+        };
+        if o.is_ne() {
+            return o;
+        }
+    }
+    x.len().cmp(&y.len())
+}
+
+fn images(c: &mut CallArgs<'_>, op: Op) -> ArrayRef {
+    let nulls = strict_nulls(c);
+    let ty = &c.arg_types[0].ty;
+    let bits = BooleanBuffer::collect_bool(c.len, |i| {
+        let read = |k: usize| column::get(&c.args[k], &c.arg_types[k].ty, at(&c.args[k], c.len, i));
+        op.holds(image_cmp(&read(0), &read(1), ty))
+    });
+    Arc::new(BooleanArray::new(bits, nulls))
+}
+
 /// The three-way comparison of any two columns of one type.
 fn three_way(c: &mut CallArgs<'_>) -> ArrayRef {
     let nulls = strict_nulls(c);
@@ -192,7 +234,7 @@ pub const FLOAT48: &[Entry] =
 pub const FLOAT84: &[Entry] =
     six!(floats::<Float64Type, Float32Type>; ["float84eq"], ["float84ne"], ["float84lt"], ["float84le"], ["float84gt"], ["float84ge"]);
 pub const UINT2: &[Entry] = six!(ints::<UInt16Type>; ["uint2eq"], ["uint2ne"], ["uint2lt"], ["uint2le"], ["uint2gt"], ["uint2ge"]);
-pub const UINT8: &[Entry] = six!(ints::<UInt64Type>; ["uint8eq", "xid8eq"], ["uint8ne", "xid8ne"], ["uint8lt", "xid8lt"], ["uint8le", "xid8le"], ["uint8gt", "xid8gt"], ["uint8ge", "xid8ge"]);
+pub const UINT8: &[Entry] = six!(ints::<UInt64Type>; ["uint8eq", "xid8eq", "pg_lsn_eq"], ["uint8ne", "xid8ne", "pg_lsn_ne"], ["uint8lt", "xid8lt", "pg_lsn_lt"], ["uint8le", "xid8le", "pg_lsn_le"], ["uint8gt", "xid8gt", "pg_lsn_gt"], ["uint8ge", "xid8ge", "pg_lsn_ge"]);
 pub const TEXT: &[Entry] = six!(|c: &mut CallArgs<'_>, op| strings(c, op, false);
     ["texteq", "nameeq", "nameeqtext", "texteqname", "chareq", "biteq"], ["textne", "namene", "namenetext", "textnename", "charne", "bitne"],
     ["text_lt", "namelt", "namelttext", "textltname", "charlt", "bitlt", "text_pattern_lt"], ["text_le", "namele", "nameletext", "textlename", "charle", "bitle", "text_pattern_le"],
@@ -207,9 +249,9 @@ pub const ANY: &[Entry] = six!(any;
     ["numeric_le", "interval_le", "timetz_le", "uuid_le", "jsonb_le", "network_le", "array_le", "range_le", "multirange_le", "oidvectorle"],
     ["numeric_gt", "interval_gt", "timetz_gt", "uuid_gt", "jsonb_gt", "network_gt", "array_gt", "range_gt", "multirange_gt", "oidvectorgt"],
     ["numeric_ge", "interval_ge", "timetz_ge", "uuid_ge", "jsonb_ge", "network_ge", "array_ge", "range_ge", "multirange_ge", "oidvectorge"]);
-pub const RECORD: &[Entry] = six!(any;
-    ["record_eq", "record_image_eq"], ["record_ne", "record_image_ne"], ["record_lt", "record_image_lt"],
-    ["record_le", "record_image_le"], ["record_gt", "record_image_gt"], ["record_ge", "record_image_ge"]);
+pub const RECORD: &[Entry] = six!(any; ["record_eq"], ["record_ne"], ["record_lt"], ["record_le"], ["record_gt"], ["record_ge"]);
+pub const IMAGE: &[Entry] = six!(images;
+    ["record_image_eq"], ["record_image_ne"], ["record_image_lt"], ["record_image_le"], ["record_image_gt"], ["record_image_ge"]);
 
 pub const FUNCS: &[Entry] = &[
     f2!(["1319"], u32, i32 => bool, |a, b| a == b as u32),
@@ -247,7 +289,10 @@ pub const FUNCS: &[Entry] = &[
             "cash_cmp",
             "macaddr_cmp",
             "macaddr8_cmp",
-            "xid8cmp"
+            "xid8cmp",
+            "pg_lsn_cmp",
+            "bttext_pattern_cmp",
+            "btbpchar_pattern_cmp"
         ],
         three_way
     ),
@@ -266,7 +311,8 @@ pub const FUNCS: &[Entry] = &[
             "oidlarger",
             "network_larger",
             "cashlarger",
-            "xid8_larger"
+            "xid8_larger",
+            "pg_lsn_larger"
         ],
         |c| pick(c, true)
     ),
@@ -285,7 +331,8 @@ pub const FUNCS: &[Entry] = &[
             "oidsmaller",
             "network_smaller",
             "cashsmaller",
-            "xid8_smaller"
+            "xid8_smaller",
+            "pg_lsn_smaller"
         ],
         |c| pick(c, false)
     ),

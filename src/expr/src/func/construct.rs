@@ -318,6 +318,29 @@ fn jsonb_subscript(args: &[Value], _: &Call<'_>) -> Result<Value, SqlError> {
     Ok(Value::Jsonb(Box::new(at.clone())))
 }
 
+/// Calls a function with the elements of the last argument, an array, as arguments.
+fn variadic_any(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
+    let func = args[0].as_i64().and_then(|o| u32::try_from(o).ok()).and_then(crate::func::by_oid);
+    let func = func.ok_or_else(|| SqlError::internal("a function that does not exist"))?;
+    let (fixed, last) = (&args[1..args.len() - 1], &args[args.len() - 1]);
+    let elems: &[Value] = match last {
+        Value::Array(a) => &a.elems,
+        // format() takes NULL for no arguments.
+        _ if func.name == "format" => &[],
+        _ => return Ok(Value::Null),
+    };
+    let elem = element_type(&call.arg_types[args.len() - 1].ty).clone().nullable();
+    let mut types = call.arg_types[1..args.len() - 1].to_vec();
+    types.extend(std::iter::repeat_n(elem, elems.len()));
+    let columns: Vec<ArrayRef> = fixed.iter().chain(elems).zip(&types).map(|(v, t)| column::repeat(v, &t.ty, 1)).collect();
+    let mut errors = Vec::new();
+    let made = (func.kernel)(&mut CallArgs { args: &columns, arg_types: &types, ret: call.ret, len: 1, ctx: call.ctx, errors: &mut errors });
+    match errors.into_iter().next() {
+        Some((_, e)) => Err(e),
+        None => Ok(column::get(&made, &call.ret.ty, 0)),
+    }
+}
+
 fn guard(args: &[Value], bad: impl Fn(i64) -> bool, code: repr::SqlState, message: &str) -> Result<(), SqlError> {
     match args[0].as_i64() {
         Some(n) if bad(n) => Err(SqlError::new(code, message)),
@@ -343,6 +366,7 @@ pub const INTERNAL: &[FuncDef] = &[
     entry("is_false", false, false, |c| truth(c, false, true, false)),
     entry("is_not_false", false, false, |c| truth(c, true, false, true)),
     entry("array_construct", false, true, |c| on_values(c, false, array_construct)),
+    entry("variadic_any", false, true, |c| on_values(c, false, variadic_any)),
     entry("row_construct", false, false, |c| on_values(c, false, |a, _| Ok(Value::Record(a.to_vec())))),
     entry("field_select", true, false, |c| {
         on_values(c, true, |a, _| match (&a[0], a[1].as_i64()) {

@@ -97,8 +97,17 @@ fn merge(a: InetValue, b: InetValue) -> Result<InetValue, SqlError> {
     Ok(network(InetValue { bits: common.min(a.bits).min(b.bits), ..a }))
 }
 
-fn show(i: InetValue) -> String {
-    format!("{}/{}", i.addr, i.bits)
+fn host(i: InetValue) -> String {
+    let mut out = String::new();
+    repr::text::print_inet(&InetValue { bits: width(&i), ..i }, false, &mut out);
+    out
+}
+
+/// An address with its prefix length, always.
+pub fn show(i: InetValue) -> String {
+    let mut out = String::new();
+    repr::text::print_inet(&i, true, &mut out);
+    out
 }
 
 fn abbrev_cidr(i: InetValue) -> String {
@@ -116,7 +125,7 @@ fn abbrev_cidr(i: InetValue) -> String {
 type I = InetValue;
 
 pub const FUNCS: &[Entry] = &[
-    f1!(["network_host"], I => String, |i| i.addr.to_string()),
+    f1!(["network_host"], I => String, host),
     f1!(["network_show"], I => String, show),
     f1!(["network_masklen"], I => i32, |i| i.bits.into()),
     f1!(["network_family"], I => i32, |i| if i.addr.is_ipv4() { 4 } else { 6 }),
@@ -124,7 +133,7 @@ pub const FUNCS: &[Entry] = &[
     f1!(["network_broadcast"], I => I, |i| address(&i, number(&i) | host_bits(&i), i.bits)),
     f1!(["network_netmask"], I => I, |i| address(&i, all_bits(&i) & !host_bits(&i), width(&i))),
     f1!(["network_hostmask"], I => I, |i| address(&i, host_bits(&i), width(&i))),
-    f1!(["inet_abbrev"], I => String, |i| if i.bits == width(&i) { i.addr.to_string() } else { show(i) }),
+    f1!(["inet_abbrev"], I => String, |i| if i.bits == width(&i) { host(i) } else { show(i) }),
     f1!(["cidr_abbrev"], I => String, abbrev_cidr),
     f2!(["network_sub"], I, I => bool, |a, b| holds(&b, &a, true)),
     f2!(["network_subeq"], I, I => bool, |a, b| holds(&b, &a, false)),

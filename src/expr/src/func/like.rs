@@ -75,32 +75,34 @@ fn ilike(s: &str, p: &str) -> Result<bool, SqlError> {
     like(&lower(s), &lower(p))
 }
 
-/// A pattern with another escape character, rewritten to use `\`.
-fn like_escape(p: &str, esc: &str) -> Result<String, SqlError> {
-    let mut e = esc.chars();
-    let escape = match (e.next(), e.next()) {
-        (c, None) => c,
-        _ => return Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, "invalid escape string").with_hint("Escape string must be empty or one character.")),
-    };
-    let mut out = String::with_capacity(p.len());
+/// A pattern with another escape character, rewritten to use `\`. `width`: the bytes of the character at an index.
+fn like_escape(p: &[u8], esc: &[u8], width: fn(&[u8], usize) -> usize) -> Result<Vec<u8>, SqlError> {
+    if !esc.is_empty() && width(esc, 0) != esc.len() {
+        return Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, "invalid escape string").with_hint("Escape string must be empty or one character."));
+    }
+    let mut out = Vec::with_capacity(p.len());
     let mut literal = false;
-    for c in p.chars() {
-        if Some(c) == escape && !literal {
+    let mut i = 0;
+    while i < p.len() {
+        let c = &p[i..(i + width(p, i)).min(p.len())];
+        i += c.len();
+        if !esc.is_empty() && c == esc && !literal {
             literal = true;
-            if escape != Some('\\') {
-                out.push('\\');
-                continue;
-            }
-            out.push('\\');
+            out.push(b'\\');
             continue;
         }
-        if c == '\\' && escape != Some('\\') && !literal {
-            out.push('\\');
+        if c == b"\\" && esc != b"\\" && !literal {
+            out.push(b'\\');
         }
-        out.push(c);
+        out.extend_from_slice(c);
         literal = false;
     }
     Ok(out)
+}
+
+fn like_escape_text(p: &str, esc: &str) -> Result<String, SqlError> {
+    let out = like_escape(p.as_bytes(), esc.as_bytes(), |s, i| char_len(s, i, true))?;
+    String::from_utf8(out).map_err(|_| SqlError::internal("a pattern that is no text"))
 }
 
 /// A SIMILAR TO pattern as a regular expression: `^(?:...)$`. `None`: the escape is `\`; empty: there is none.
@@ -168,7 +170,8 @@ pub const FUNCS: &[Entry] = &[
     f2!(? ["texticnlike", "nameicnlike"], Str, Str => bool, |s, p| ilike(s, p).map(|b| !b)),
     f2!(? ["bytealike"], Bytes, Bytes => bool, |s, p| matches(s, p, false)),
     f2!(? ["byteanlike"], Bytes, Bytes => bool, |s, p| matches(s, p, false).map(|b| !b)),
-    f2!(? ["like_escape"], Str, Str => String, like_escape),
+    f2!(? ["like_escape"], Str, Str => String, like_escape_text),
+    f2!(? ["like_escape_bytea"], Bytes, Bytes => Vec<u8>, |p, e| like_escape(p, e, |_, _| 1)),
     f2!(? ["similar_to_escape_2"], Str, Str => String, |p, e| similar_escape(p, Some(e))),
     f1!(? ["similar_to_escape_1"], Str => String, |p| similar_escape(p, None)),
     vals!(? ["similar_escape"], |a, _| match (&a[0], &a[1]) {

@@ -24,6 +24,8 @@
 //! | `relabel` | `(x)` | the same value as another type (`pg_cast` method `b`; int4 to oid; record to record; enum value kept) |
 //! | `cast_array` | `(op, array)` or `(op, array, typmod int4, explicit bool)` | each element through the cast function `op`; 0: through text; 1: relabel |
 //! | `array_construct` | `(e1, .., en)` | `ARRAY[..]`; if the arguments have the call's own array type, an array of one more dimension |
+//! | `variadic_any` | `(op, a.., array)` | the function `op` called with `a..` and the array's elements |
+//! | `range_construct`, `multirange_construct` | `(lower, upper[, flags text])`, `(range or array of them ..)` | a value of a user-defined range type |
 //! | `row_construct` | `(f1, .., fn)` | a record |
 //! | `field_select` | `(record, i int4 literal)` | field `i`, from 0 |
 //! | `array_subscript` | `(array or geometric value, i1 int4, .., in)` | an element, NULL outside |
@@ -65,6 +67,8 @@ pub mod bytes;
 pub mod cast;
 /// Comparison of every type.
 pub mod cmp;
+/// Lists and maps.
+pub mod collection;
 /// Constructors, accessors, quantified comparison, guards: our own entries.
 pub mod construct;
 /// Dates, times, intervals.
@@ -75,6 +79,8 @@ pub mod float;
 pub mod formatting;
 /// Geometric operators and functions.
 pub mod geo;
+/// Hashes of values.
+pub mod hash;
 /// Addresses and networks.
 pub mod inet;
 /// `json` and `jsonb`: access, change, construction.
@@ -87,6 +93,8 @@ pub mod jsonpath;
 pub mod lift;
 /// LIKE, ILIKE, and the patterns of SIMILAR TO.
 pub mod like;
+/// Places in a log.
+pub mod lsn;
 /// Hardware addresses.
 pub mod mac;
 /// Amounts of money.
@@ -201,6 +209,7 @@ const TABLES: &[&[Entry]] = &[
     cmp::BYTEA,
     cmp::ANY,
     cmp::RECORD,
+    cmp::IMAGE,
     cmp::FUNCS,
     numeric::FUNCS,
     datetime::MIXED,
@@ -219,6 +228,8 @@ const TABLES: &[&[Entry]] = &[
     mac::FUNCS,
     bits::FUNCS,
     money::FUNCS,
+    hash::FUNCS,
+    lsn::FUNCS,
     jsonpath::FUNCS,
     geo::POINTS,
     geo::LINES,
@@ -229,7 +240,7 @@ const TABLES: &[&[Entry]] = &[
 ];
 
 /// The files' tables of our own entries.
-const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL, cast::INTERNAL, system::INTERNAL, temporal::INTERNAL];
+const INTERNAL: &[&[FuncDef]] = &[construct::INTERNAL, range::INTERNAL, collection::INTERNAL, cast::INTERNAL, system::INTERNAL, temporal::INTERNAL];
 
 /// The function with this pg_proc OID, if it is implemented.
 pub fn by_oid(oid: u32) -> Option<&'static FuncDef> {
@@ -273,6 +284,7 @@ pub fn call_can_fail(func: &FuncDef, args: &[crate::Scalar]) -> bool {
         ("int2mod" | "int4mod" | "int8mod", Some(v)) => matches!(v.as_i64(), None | Some(0)),
         ("textlike" | "textnlike" | "texticlike" | "texticnlike" | "namelike" | "namenlike", Some(Value::Text(p))) => !like::is_valid(p),
         ("textregexeq" | "textregexne" | "texticregexeq" | "texticregexne" | "nameregexeq" | "textregexsubstr", Some(Value::Text(p))) => !regex::is_valid(p),
+        ("numeric_round", Some(v)) => v.as_i64().is_none_or(|s| s < 0),
         ("text_substr", _) => literal(2).and_then(Value::as_i64).is_none_or(|n| n < 0),
         ("split_part", _) => matches!(literal(2).and_then(Value::as_i64), None | Some(0)),
         _ => true,

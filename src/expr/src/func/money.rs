@@ -67,6 +67,84 @@ fn from_numeric(n: Numeric) -> Result<i64, SqlError> {
     whole.ok_or_else(|| out_of_range("bigint"))
 }
 
+const SMALL: [&str; 28] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+    "sixty",
+    "seventy",
+    "eighty",
+    "ninety",
+];
+
+/// A number below 1,000.
+fn number_words(n: usize) -> String {
+    let below = |n: usize| match n {
+        0..=20 => SMALL[n].to_owned(),
+        n if n % 10 == 0 => SMALL[18 + n / 10].to_owned(),
+        n => format!("{} {}", SMALL[18 + n / 10], SMALL[n % 10]),
+    };
+    match (n / 100, n % 100) {
+        (0, rest) => below(rest),
+        (h, 0) => format!("{} hundred", SMALL[h]),
+        // "and" stands before what one word says, but not before ten's multiples.
+        (h, rest) if rest < 20 && !(rest > 10 && rest % 10 == 0) => format!("{} hundred and {}", SMALL[h], below(rest)),
+        (h, rest) => format!("{} hundred {}", SMALL[h], below(rest)),
+    }
+}
+
+/// `Twelve dollars and fifty cents`.
+fn words(cents: i64) -> String {
+    let n = cents.unsigned_abs();
+    let group = |unit: u64| (n / 100 / unit % 1000) as usize;
+    let mut out = String::new();
+    for (unit, name) in [
+        (1_000_000_000_000_000, " quadrillion "),
+        (1_000_000_000_000, " trillion "),
+        (1_000_000_000, " billion "),
+        (1_000_000, " million "),
+        (1000, " thousand "),
+    ] {
+        if group(unit) != 0 {
+            out += &(number_words(group(unit)) + name);
+        }
+    }
+    if group(1) != 0 {
+        out += &number_words(group(1));
+    }
+    if out.is_empty() {
+        out += "zero";
+    }
+    out += if n / 100 == 1 { " dollar and " } else { " dollars and " };
+    out += &number_words((n % 100) as usize);
+    out += if n % 100 == 1 { " cent" } else { " cents" };
+    if cents < 0 {
+        out.insert_str(0, "minus ");
+    }
+    out[..1].to_ascii_uppercase() + &out[1..]
+}
+
 pub const FUNCS: &[Entry] = &[
     f2!(? ["cash_pl"], i64, i64 => i64, |a, b| a.checked_add(b).ok_or_else(range)),
     f2!(? ["cash_mi"], i64, i64 => i64, |a, b| a.checked_sub(b).ok_or_else(range)),
@@ -87,6 +165,7 @@ pub const FUNCS: &[Entry] = &[
     f2!(? ["cash_div_int2"], i64, i16 => i64, |c, i| div_int(c, i.into())),
     f2!(? ["cash_div_cash"], i64, i64 => f64, |a, b| if b == 0 { Err(by_zero()) } else { Ok(a as f64 / b as f64) }),
     f1!(["cash_numeric"], i64 => Numeric, |c| Numeric::Small { unscaled: c.into(), scale: 2 }),
+    f1!(["cash_words"], i64 => String, words),
     f1!(? ["numeric_cash"], Numeric => i64, from_numeric),
     f1!(? ["int4_cash"], i32 => i64, |i| from_int(i.into())),
     f1!(? ["int8_cash"], i64 => i64, from_int),

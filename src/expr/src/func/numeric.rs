@@ -7,14 +7,16 @@ use repr::numeric::Numeric;
 use repr::{SqlError, Value};
 
 /// Digits that `round` and `trunc` take after or before the point.
-const ROUND_MAX: i32 = 2000; // Postgres's NUMERIC_MAX_RESULT_SCALE
+/// The most digits before the point.
+const WHOLE_DIGITS_MAX: i32 = 131_072;
 
-fn round(n: Numeric, scale: i32) -> Numeric {
-    n.round(scale.clamp(-ROUND_MAX, ROUND_MAX))
-}
-
-fn trunc(n: Numeric, scale: i32) -> Numeric {
-    n.trunc(scale.clamp(-ROUND_MAX, ROUND_MAX))
+/// Errors: 22003 where the rounded number has a digit more than there may be, which takes a scale below zero.
+fn round(n: Numeric, scale: i32) -> Result<Numeric, SqlError> {
+    let r = n.round(scale);
+    if scale < 0 && r.is_finite() && !r.is_zero() && r.magnitude10() >= WHOLE_DIGITS_MAX {
+        return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format"));
+    }
+    Ok(r)
 }
 
 fn sign(n: Numeric) -> Numeric {
@@ -55,9 +57,9 @@ pub const FUNCS: &[Entry] = &[
     f1!(["numeric_sign"], Numeric => Numeric, sign),
     f1!(["numeric_ceil"], Numeric => Numeric, |a| a.ceil()),
     f1!(["numeric_floor"], Numeric => Numeric, |a| a.floor()),
-    f2!(["numeric_round"], Numeric, i32 => Numeric, round),
+    f2!(? ["numeric_round"], Numeric, i32 => Numeric, round),
     f1!(["1708"], Numeric => Numeric, |a| a.round(0)),
-    f2!(["numeric_trunc"], Numeric, i32 => Numeric, trunc),
+    f2!(["numeric_trunc"], Numeric, i32 => Numeric, |a, n| a.trunc(n)),
     f1!(["1710"], Numeric => Numeric, |a| a.trunc(0)),
     f1!(? ["numeric_sqrt"], Numeric => Numeric, |a| a.sqrt()),
     f1!(? ["numeric_exp"], Numeric => Numeric, |a| a.exp()),

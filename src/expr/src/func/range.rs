@@ -3,8 +3,8 @@
 //! A range is handled as a multirange of at most one member, so each operator is written once, for sets.
 //! Not here: canonical form and the order of bounds (`repr::range`).
 
-use super::lift::Call;
-use super::Entry;
+use super::lift::{on_values, Call};
+use super::{Entry, FuncDef, Volatility};
 use crate::{val, vals};
 use repr::error::state;
 use repr::range::{adjacent, bounds, cmp_bounds, make, make_multi, Bound};
@@ -15,10 +15,7 @@ type Span = (Bound, Bound);
 
 /// The type over which a range or multirange type ranges.
 fn subtype(ty: &SqlType) -> &SqlType {
-    match ty {
-        SqlType::Range(e) | SqlType::Multirange(e) => e,
-        other => other,
-    }
+    ty.range_elem().or(ty.multirange_elem()).unwrap_or(ty)
 }
 
 /// The members of a range, multirange, or single element.
@@ -35,7 +32,7 @@ fn spans(v: &Value) -> Vec<Span> {
 }
 
 fn elem_of<'a>(call: &'a Call<'_>) -> &'a SqlType {
-    let is_range = |t: &&repr::ColType| matches!(t.ty, SqlType::Range(_) | SqlType::Multirange(_));
+    let is_range = |t: &&repr::ColType| t.ty.range_elem().or(t.ty.multirange_elem()).is_some();
     call.arg_types.iter().find(is_range).map_or_else(|| subtype(&call.ret.ty), |t| subtype(&t.ty))
 }
 
@@ -128,14 +125,14 @@ fn merge(a: &[Span], b: &[Span], e: &SqlType) -> Option<Span> {
 fn give(call: &Call<'_>, spans: Vec<Span>, not_contiguous: &str) -> Result<Value, SqlError> {
     let e = elem_of(call);
     let set = make_multi(e, spans.into_iter().map(to_range).collect());
-    if matches!(call.ret.ty, SqlType::Multirange(_)) {
+    if call.ret.ty.multirange_elem().is_some() {
         return Ok(Value::Multirange(set));
     }
     match set.len() {
         0 => Ok(Value::Range(Box::new(RangeValue::Empty))),
         1 => {
             let (lo, hi) = bounds(&set[0]).ok_or_else(|| SqlError::internal("empty member of a multirange"))?;
-            make(e, lo, hi).map(|r| Value::Range(Box::new(r)))
+            make(&call.ret.ty, lo, hi).map(|r| Value::Range(Box::new(r)))
         }
         _ => Err(SqlError::new(state::DATA_EXCEPTION, not_contiguous)),
     }
@@ -162,7 +159,7 @@ fn construct(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
         _ => return Err(SqlError::new(state::SYNTAX_ERROR, "invalid range bound flags").with_hint("Valid values are \"[]\", \"[)\", \"(]\", and \"()\".")),
     };
     let bound = |v: &Value, inclusive| Bound { value: (!v.is_null()).then(|| v.clone()), inclusive };
-    make(subtype(&call.ret.ty), bound(&a[0], lo), bound(&a[1], hi)).map(|r| Value::Range(Box::new(r)))
+    make(&call.ret.ty, bound(&a[0], lo), bound(&a[1], hi)).map(|r| Value::Range(Box::new(r)))
 }
 
 fn multi_construct(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
@@ -213,6 +210,19 @@ fn range_intersect(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
     let set = intersect(elem_of(call), &spans(&a[0]), &spans(&a[1]));
     give(call, set, "result of range intersection would not be contiguous")
 }
+
+/// Constructors of user-defined range types, which have no row in pg_proc.
+pub const INTERNAL: &[FuncDef] = &[
+    FuncDef { name: "range_construct", oid: 0, strict: false, volatility: Volatility::Immutable, fallible: true, kernel: |c| on_values(c, false, construct) },
+    FuncDef {
+        name: "multirange_construct",
+        oid: 0,
+        strict: true,
+        volatility: Volatility::Immutable,
+        fallible: true,
+        kernel: |c| on_values(c, true, multi_construct),
+    },
+];
 
 pub const FUNCS: &[Entry] = &[
     vals!(? ["range_constructor2", "range_constructor3"], construct),
@@ -280,7 +290,7 @@ pub fn intersect_all(values: &[&Value], ty: &SqlType) -> Value {
     let Some(first) = it.next() else { return Value::Null };
     let set = it.fold(spans(first), |acc, v| intersect(e, &acc, &spans(v)));
     match ty {
-        SqlType::Multirange(_) => Value::Multirange(make_multi(e, set.into_iter().map(to_range).collect())),
+        _ if ty.multirange_elem().is_some() => Value::Multirange(make_multi(e, set.into_iter().map(to_range).collect())),
         _ => Value::Range(Box::new(set.into_iter().next().map_or(RangeValue::Empty, to_range))),
     }
 }

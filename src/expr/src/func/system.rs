@@ -147,6 +147,8 @@ impl repr::style::RegNames for CatalogNames {
 fn type_name(oid: u32, view: &dyn crate::CatalogView) -> String {
     match view.type_by_oid(oid).or_else(|| SqlType::from_oid(oid)) {
         Some(SqlType::Enum(e)) => quote_ident(&e.name),
+        Some(SqlType::UserRange(r)) => quote_ident(&r.name),
+        Some(SqlType::UserMultirange(r)) => quote_ident(&r.multirange_name),
         Some(SqlType::Array(e)) => format!("{}[]", type_name(e.oid(), view)),
         Some(t) => t.sql_name(),
         None => match catalog::type_by_oid(oid) {
@@ -217,9 +219,11 @@ pub fn format_type(oid: u32, typmod: Option<i32>, view: &dyn crate::CatalogView)
     }
 }
 
-/// A type's name with its modifier.
+/// A type's name with its modifier; -1: none.
 pub fn with_typmod(ty: &SqlType, typmod: i32) -> String {
     match ty {
+        SqlType::Array(e) => format!("{}[]", with_typmod(e, typmod)),
+        _ if typmod < 0 => ty.sql_name(),
         SqlType::Varchar | SqlType::Bpchar if typmod >= 4 => format!("{}({})", ty.sql_name(), typmod - 4),
         SqlType::Bit | SqlType::VarBit => format!("{}({typmod})", ty.sql_name()),
         SqlType::Numeric if typmod >= 4 => {
@@ -439,9 +443,23 @@ pub const FUNCS: &[Entry] = &[
     })),
     kernel!(["pg_postmaster_start_time", "pg_conf_load_time"], |c| constant(c, |_| Ok(Value::TimestampTz(started())))),
     kernel!(["drandom"], |c| {
-        let values: Vec<f64> = (0..c.len).map(|_| rand::random::<f64>()).collect();
+        let values: Vec<f64> = (0..c.len).map(|_| c.ctx.random.as_ref().map_or_else(rand::random, |r| r.draw())).collect();
         std::sync::Arc::new(arrow_array::Float64Array::from(values))
     }),
+    kernel!(["timeofday"], |c| constant(c, |ctx| {
+        let (now, zone) = (clock(), repr::datetime::TimeZone::parse(&ctx.timezone).unwrap_or(repr::datetime::TimeZone::UTC));
+        let local = repr::datetime::calendar::Civil::from_micros(zone.to_local(now));
+        let zone = super::formatting::print::Zone { east_secs: zone.offset_at(now), name: zone.abbreviation_at(now).unwrap_or_default() };
+        Ok(Value::Text(super::formatting::print::timestamp(&local, Some(zone), "Dy Mon DD HH24:MI:SS.US YYYY TZ")))
+    })),
+    f1!(["PG_encoding_to_char"], i32 => &'static str, |n| if n == 6 { "UTF8" } else if n == 0 { "SQL_ASCII" } else { "" }),
+    f1!(["PG_char_to_encoding"], Str => i32, |s| match s.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
+        "utf8" | "unicode" => 6,
+        "sqlascii" => 0,
+        _ => -1,
+    }),
+    // The session sets the seed (`adapter`).
+    val!(? ["setseed"], |_, _| Err(SqlError::unsupported("setseed() of values from rows", "call it with a constant"))),
     kernel!(["pg_backend_pid"], |c| constant(c, |ctx| {
         let pid = ctx.catalog.setting("backend_pid").and_then(|p| p.parse().ok());
         Ok(Value::Int4(pid.unwrap_or(std::process::id() as i32)))
@@ -449,8 +467,18 @@ pub const FUNCS: &[Entry] = &[
     kernel!(["pg_is_in_recovery", "pg_is_wal_replay_paused"], |c| constant(c, |_| Ok(Value::Bool(false)))),
     kernel!(["pg_jit_available"], |c| constant(c, |_| Ok(Value::Bool(false)))),
     kernel!(["pg_trigger_depth"], |c| constant(c, |_| Ok(Value::Int4(0)))),
-    // No session takes an advisory lock, so there is none to give back.
-    val!(["pg_advisory_unlock_all"], |_, _| Ok(Value::text(""))),
+    // The session takes and gives them back (`adapter`).
+    val!(
+        ? [
+            "pg_advisory_lock_int8", "pg_advisory_lock_int4", "pg_advisory_lock_shared_int8", "pg_advisory_lock_shared_int4", "pg_try_advisory_lock_int8",
+            "pg_try_advisory_lock_int4", "pg_try_advisory_lock_shared_int8", "pg_try_advisory_lock_shared_int4", "pg_advisory_unlock_int8",
+            "pg_advisory_unlock_int4", "pg_advisory_unlock_shared_int8", "pg_advisory_unlock_shared_int4", "pg_advisory_unlock_all",
+            "pg_advisory_xact_lock_int8", "pg_advisory_xact_lock_int4", "pg_advisory_xact_lock_shared_int8", "pg_advisory_xact_lock_shared_int4",
+            "pg_try_advisory_xact_lock_int8", "pg_try_advisory_xact_lock_int4", "pg_try_advisory_xact_lock_shared_int8",
+            "pg_try_advisory_xact_lock_shared_int4",
+        ],
+        |_, _| Err(SqlError::unsupported("advisory locks of values from rows", "call the function with constants"))
+    ),
     val!(["pg_current_xact_id_if_assigned", "pg_last_xact_replay_timestamp"], |_, _| Ok(Value::Null)),
     val!(["pg_blocking_pids", "pg_safe_snapshot_blocking_pids"], |_, _| Ok(Value::array(Vec::new()))),
     kernel!(["pg_my_temp_schema"], |c| constant(c, |_| Ok(Value::UInt4(0)))),

@@ -226,7 +226,7 @@ fn as_text(v: &Value, ty: &repr::SqlType, ctx: &crate::EvalCtx) -> String {
     match (v, ty) {
         (Value::Bool(b), _) => b.to_string(),
         (Value::Text(s), repr::SqlType::Bpchar) => s.trim_end_matches(' ').to_owned(),
-        (Value::Inet(i), _) => format!("{}/{}", i.addr, i.bits),
+        (Value::Inet(i), _) => super::inet::show(*i),
         _ => text_out(v, ty, ctx),
     }
 }

@@ -43,7 +43,9 @@ pub fn write_json(v: &Value, ty: &SqlType, ctx: &EvalCtx, out: &mut String) {
         Value::Numeric(n) if n.is_finite() => n.print(out),
         Value::Float4(f) if f.is_finite() => out.push_str(&text_out(v, ty, ctx)),
         Value::Float8(f) if f.is_finite() => out.push_str(&text_out(v, ty, ctx)),
-        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::UInt2(_) | Value::UInt8(_) if !matches!(ty, SqlType::Money | SqlType::Xid8) => {
+        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::UInt2(_) | Value::UInt8(_)
+            if !matches!(ty, SqlType::Money | SqlType::Xid8 | SqlType::PgLsn) =>
+        {
             out.push_str(&text_out(v, ty, ctx))
         }
         Value::UInt4(_) if *ty == SqlType::UInt4 => out.push_str(&text_out(v, ty, ctx)),

@@ -28,7 +28,8 @@ fn add_calendar(local: i64, months: i32, days: i32) -> Result<i64, SqlError> {
         t = checked(c.to_micros())?;
     }
     if days != 0 {
-        t = checked(i64::from(days).checked_mul(USECS_PER_DAY).and_then(|d| t.checked_add(d)))?;
+        // The days alone may be more microseconds than 64 bits count.
+        t = checked(i64::try_from(i128::from(days) * i128::from(USECS_PER_DAY) + i128::from(t)).ok())?;
     }
     Ok(t)
 }

@@ -82,8 +82,11 @@ impl Sum {
         self.years = v.checked_mul(unit).and_then(|x| self.years.checked_add(x)).filter(|y| fits(*y)).ok_or(Fault::Range)?;
         self.add_months((fraction * unit as f64 * 12.0).round_ties_even() as i64)
     }
-    fn negate(&mut self) {
-        (self.years, self.months, self.days, self.micros) = (-self.years, -self.months, -self.days, self.micros.saturating_neg());
+    fn negate(&mut self) -> Result<(), Fault> {
+        let negated = |v: i64| Some(-v).filter(|v| fits(*v)).ok_or(Fault::Range);
+        (self.years, self.months, self.days) = (negated(self.years)?, negated(self.months)?, negated(self.days)?);
+        self.micros = self.micros.checked_neg().ok_or(Fault::Range)?;
+        Ok(())
     }
     fn finish(self) -> Result<Interval, SqlError> {
         let months = self.years.checked_mul(12).and_then(|m| m.checked_add(self.months)).and_then(|m| i32::try_from(m).ok());
@@ -178,7 +181,7 @@ fn parse_fields(text: &str, style: IntervalStyle, range: i32) -> Result<Sum, Fau
         return Err(Fault::Format);
     }
     if ago {
-        sum.negate();
+        sum.negate()?;
     }
     Ok(sum)
 }
@@ -215,8 +218,9 @@ fn add_number(sum: &mut Sum, text: &str, unit: Unit, negative: bool) -> Result<u
     let body = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = body.bytes().take_while(u8::is_ascii_digit).count();
     let (whole, rest) = body.split_at(digits);
-    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| Fault::Range)? };
-    let value = if negative { -whole } else { whole };
+    // With its sign, so that the least number can be read.
+    let sign = if negative { "-" } else { "" };
+    let value: i64 = if whole.is_empty() { 0 } else { format!("{sign}{whole}").parse().map_err(|_| Fault::Range)? };
     let mut fraction = 0.0;
     if let Some(months) = rest.strip_prefix('-') {
         // `years-months`
@@ -371,24 +375,34 @@ fn parse_iso(text: &str) -> Result<Sum, Fault> {
     Ok(sum)
 }
 
-/// Value, fraction, number of digits before the point, and what follows.
+/// Value, fraction, number of digits before the point, and what follows. Read as a double, which is how precise Postgres is here.
 fn iso_number(s: &str) -> Result<(i64, f64, usize, &str), Fault> {
-    let negative = s.starts_with('-');
-    let body = s.strip_prefix(['-', '+']).unwrap_or(s);
-    let digits = body.bytes().take_while(u8::is_ascii_digit).count();
-    let mut len = digits;
-    let mut fraction = 0.0;
-    if body.as_bytes().get(len) == Some(&b'.') {
-        let f = body[len + 1..].bytes().take_while(u8::is_ascii_digit).count();
-        fraction = format!("0.{}0", &body[len + 1..len + 1 + f]).parse().map_err(|_| Fault::Format)?;
+    let count = |t: &str| t.bytes().take_while(u8::is_ascii_digit).count();
+    let mut len = usize::from(s.starts_with('-'));
+    let digits = count(&s[len..]);
+    len += digits;
+    let mut any = digits;
+    if s[len..].starts_with('.') {
+        let f = count(&s[len + 1..]);
+        any += f;
         len += 1 + f;
     }
-    if len == 0 {
+    if any == 0 {
         return Err(Fault::Format);
     }
-    let value: i64 = if digits == 0 { 0 } else { body[..digits].parse().map_err(|_| Fault::Range)? };
-    let (value, fraction) = if negative { (-value, -fraction) } else { (value, fraction) };
-    Ok((value, fraction, digits, &body[len..]))
+    if let Some(e) = s[len..].strip_prefix(['e', 'E']) {
+        let sign = usize::from(e.starts_with(['-', '+']));
+        let n = count(&e[sign..]);
+        if n > 0 {
+            len += 1 + sign + n;
+        }
+    }
+    let value: f64 = s[..len].parse().map_err(|_| Fault::Format)?;
+    if !(-1e15..=1e15).contains(&value) {
+        return Err(Fault::Range);
+    }
+    let whole = value.trunc();
+    Ok((whole as i64, value - whole, digits, &s[len..]))
 }
 
 /// Cuts an interval to its modifier's range and rounds it to its precision.

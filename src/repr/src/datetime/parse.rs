@@ -186,7 +186,7 @@ impl Parser<'_> {
             if date_here {
                 return self.date(text);
             }
-        } else if self.seen & DATE != DATE && self.pending.is_none() {
+        } else if self.seen & (MONTH | DAY) != MONTH | DAY && self.pending.is_none() {
             return self.date(text);
         }
         if digit || self.pending.is_some() {

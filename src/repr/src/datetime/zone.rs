@@ -5,7 +5,7 @@
 //! years to near ones with the same calendar.
 
 use super::abbrev::{self, Abbrev};
-use super::calendar::{days_from_civil, is_leap, weekday, Civil, USECS_PER_DAY, USECS_PER_SEC};
+use super::calendar::{days_from_civil, days_in_month, is_leap, weekday, Civil, USECS_PER_DAY, USECS_PER_SEC};
 use chrono::{DateTime, Offset, TimeZone as _};
 use chrono_tz::{OffsetName, Tz};
 
@@ -15,34 +15,86 @@ pub enum TimeZone {
     Named(Tz),
     /// Seconds east of UTC, and the name that is shown.
     Fixed(i32, Box<str>),
+    /// Standard and daylight saving time by rules of its own: `CET-1CEST,M3.5.0,M10.5.0/3`.
+    Posix(Box<Posix>),
+}
+
+/// A POSIX zone with daylight saving time. Offsets are seconds east; a rule's time is seconds of that day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posix {
+    text: String,
+    standard: (String, i32),
+    saving: (String, i32),
+    start: (RuleDay, i32),
+    end: (RuleDay, i32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RuleDay {
+    /// Month, week (5: the last), weekday.
+    Month(i32, i32, i32),
+    /// Day of the year from 1, 29 February never counted.
+    Julian(i32),
+    /// Day of the year from 0.
+    Day(i32),
+}
+
+impl RuleDay {
+    /// Days since 2000-01-01.
+    fn in_year(self, year: i32) -> i64 {
+        let first = days_from_civil(year.into(), 1, 1);
+        match self {
+            RuleDay::Day(n) => first + i64::from(n),
+            RuleDay::Julian(n) => first + i64::from(n) - 1 + i64::from(is_leap(year) && n >= 60),
+            RuleDay::Month(m, week, day) => {
+                let first = days_from_civil(year.into(), m.into(), 1);
+                let mut at = first + i64::from((day - weekday(first as i32)).rem_euclid(7)) + 7 * i64::from(week - 1);
+                while at >= first + i64::from(days_in_month(year, m)) {
+                    at -= 7;
+                }
+                at
+            }
+        }
+    }
+}
+
+impl Posix {
+    fn saves_at(&self, utc_micros: i64) -> bool {
+        let year = Civil::from_micros(utc_micros.saturating_add(i64::from(self.standard.1) * USECS_PER_SEC)).year;
+        let at = |(day, time): (RuleDay, i32), east: i32| day.in_year(year) * USECS_PER_DAY + i64::from(time - east) * USECS_PER_SEC;
+        let (start, end) = (at(self.start, self.standard.1), at(self.end, self.saving.1));
+        if start < end {
+            (start..end).contains(&utc_micros)
+        } else {
+            !(end..start).contains(&utc_micros)
+        }
+    }
+    fn at(&self, utc_micros: i64) -> &(String, i32) {
+        if self.saves_at(utc_micros) {
+            &self.saving
+        } else {
+            &self.standard
+        }
+    }
 }
 
 impl TimeZone {
     pub const UTC: TimeZone = TimeZone::Named(Tz::UTC);
 
-    /// A zone by IANA name (in any case), POSIX form (`EST5`, `<+03>-03`, `UTC+3`) or offset (`-7`, `+05:30`; an unsigned or signed
-    /// number counts hours east).
+    /// What `SET timezone` takes: a number of hours **east**, else [`TimeZone::named`].
     pub fn parse(name: &str) -> Option<TimeZone> {
         let name = name.trim();
-        if let Ok(tz) = name.parse::<Tz>() {
-            return Some(TimeZone::Named(tz));
-        }
-        if let Some(tz) = chrono_tz::TZ_VARIANTS.iter().find(|t| t.name().eq_ignore_ascii_case(name)) {
-            return Some(TimeZone::Named(*tz));
-        }
         if name.eq_ignore_ascii_case("default") || name.eq_ignore_ascii_case("local") {
             return Some(TimeZone::UTC);
         }
         if let Some(hours) = name.parse::<f64>().ok().filter(|h| h.is_finite() && h.abs() < 168.0) {
             return Some(TimeZone::fixed((hours * 3600.0) as i32));
         }
-        if name.starts_with(['+', '-']) {
-            return parse_hms(&name[1..]).map(|s| TimeZone::fixed(if name.starts_with('-') { -s } else { s }));
-        }
-        parse_posix(name)
+        TimeZone::named(name)
     }
 
-    /// A zone by IANA name (in any case) or POSIX form, whose offsets count **west**: what `AT TIME ZONE` and dates name.
+    /// A zone by IANA name (in any case) or POSIX form (`EST5`, `<+03>-03`, `+05:30`, `PST8PDT,M3.2.0,M11.1.0`), whose offsets count
+    /// **west**: what `AT TIME ZONE` and dates name.
     pub fn named(name: &str) -> Option<TimeZone> {
         if let Ok(tz) = name.parse::<Tz>() {
             return Some(TimeZone::Named(tz));
@@ -85,6 +137,7 @@ impl TimeZone {
         match self {
             TimeZone::Named(tz) => tz.name(),
             TimeZone::Fixed(_, name) => name,
+            TimeZone::Posix(p) => &p.text,
         }
     }
 
@@ -92,6 +145,7 @@ impl TimeZone {
     pub fn offset_at(&self, utc_micros: i64) -> i32 {
         match self {
             TimeZone::Fixed(east, _) => *east,
+            TimeZone::Posix(p) => p.at(utc_micros).1,
             TimeZone::Named(Tz::UTC) => 0,
             TimeZone::Named(tz) => {
                 let t = chrono_utc(near(utc_micros));
@@ -103,7 +157,8 @@ impl TimeZone {
     /// The abbreviation in force at an instant (`PST`), if the zone has one.
     pub fn abbreviation_at(&self, utc_micros: i64) -> Option<String> {
         match self {
-            TimeZone::Fixed(_, name) => name.strip_prefix('<').and_then(|n| n.split('>').next()).or(Some(name)).map(str::to_owned),
+            TimeZone::Fixed(_, name) => posix_name(name).map(|n| n.0.to_owned()),
+            TimeZone::Posix(p) => Some(p.at(utc_micros).0.clone()),
             TimeZone::Named(tz) => {
                 let t = chrono_utc(near(utc_micros));
                 // Zones without letters are told by their offset: +1030, -03.
@@ -120,7 +175,16 @@ impl TimeZone {
 
     /// The offset that a local time has (microseconds since 2000-01-01, local).
     pub fn offset_of_local(&self, local_micros: i64) -> i32 {
-        let TimeZone::Named(tz) = self else { return self.offset_at(0) };
+        let tz = match self {
+            TimeZone::Fixed(east, _) => return *east,
+            TimeZone::Posix(p) => {
+                // Standard time where it may be either, or neither.
+                let saving = local_micros.saturating_sub(i64::from(p.saving.1) * USECS_PER_SEC);
+                let standard = local_micros.saturating_sub(i64::from(p.standard.1) * USECS_PER_SEC);
+                return if p.saves_at(standard) && p.saves_at(saving) { p.saving.1 } else { p.standard.1 };
+            }
+            TimeZone::Named(tz) => tz,
+        };
         if *tz == Tz::UTC {
             return 0;
         }
@@ -214,19 +278,62 @@ fn parse_hms(s: &str) -> Option<i32> {
     Some(total)
 }
 
-/// POSIX: a name, then the offset **west**; `<+03>-03` or `ABC3` or `ABC3DEF` without rules of its own.
-fn parse_posix(s: &str) -> Option<TimeZone> {
-    let (_, rest) = match s.strip_prefix('<') {
-        Some(r) => r.split_once('>')?,
-        None => s.split_at(s.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(s.len())),
-    };
-    if rest.is_empty() {
-        return None;
+/// A POSIX zone's name, which may be empty, and what follows.
+fn posix_name(s: &str) -> Option<(&str, &str)> {
+    match s.strip_prefix('<') {
+        Some(r) => r.split_once('>'),
+        None => Some(s.split_at(s.find(|c: char| c.is_ascii_digit() || matches!(c, ',' | '-' | '+')).unwrap_or(s.len()))),
     }
-    let (sign, digits) = match rest.as_bytes()[0] {
-        b'-' => (1, &rest[1..]),
-        b'+' => (-1, &rest[1..]),
-        _ => (-1, rest),
+}
+
+/// Splits off a signed `hh[:mm[:ss]]`, in seconds.
+fn posix_time(s: &str) -> Option<(i32, &str)> {
+    let (sign, rest) = match s.as_bytes().first()? {
+        b'-' => (-1, &s[1..]),
+        b'+' => (1, &s[1..]),
+        _ => (1, s),
     };
-    Some(TimeZone::Fixed(sign * parse_hms(digits)?, s.into()))
+    let (time, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != ':').unwrap_or(rest.len()));
+    Some((sign * parse_hms(time)?, rest))
+}
+
+/// A rule's day and time: `M3.2.0/2`, `J60`, `59`.
+fn posix_rule(s: &str) -> Option<(RuleDay, i32)> {
+    let (day, time) = match s.split_once('/') {
+        Some((day, time)) => (day, posix_time(time).filter(|t| t.1.is_empty())?.0),
+        None => (s, 7200),
+    };
+    let number = |s: &str, range: std::ops::RangeInclusive<i32>| s.parse::<i32>().ok().filter(|n| range.contains(n));
+    let day = match (day.strip_prefix('M'), day.strip_prefix('J')) {
+        (Some(m), _) => {
+            let mut parts = m.splitn(3, '.');
+            RuleDay::Month(number(parts.next()?, 1..=12)?, number(parts.next()?, 1..=5)?, number(parts.next()?, 0..=6)?)
+        }
+        (_, Some(n)) => RuleDay::Julian(number(n, 1..=365)?),
+        _ => RuleDay::Day(number(day, 0..=365)?),
+    };
+    Some((day, time))
+}
+
+/// POSIX: a name, then the offset **west**, then perhaps daylight saving time: `<+03>-03`, `ABC3`, `ABC3DEF`, `ABC3DEF,M3.5.0,M10.5.0`.
+/// Without rules those of the United States hold.
+fn parse_posix(s: &str) -> Option<TimeZone> {
+    let (name, rest) = posix_name(s)?;
+    let (west, rest) = posix_time(rest)?;
+    if rest.is_empty() {
+        return Some(TimeZone::Fixed(-west, s.into()));
+    }
+    let (saving, rest) = posix_name(rest).filter(|n| !n.0.is_empty())?;
+    let (saving_west, rest) = match rest.as_bytes().first() {
+        None | Some(b',') => (west - 3600, rest),
+        _ => posix_time(rest)?,
+    };
+    let (start, end) = if rest.is_empty() { "M3.2.0,M11.1.0" } else { rest.strip_prefix(',')? }.split_once(',')?;
+    Some(TimeZone::Posix(Box::new(Posix {
+        text: s.to_owned(),
+        standard: (name.to_owned(), -west),
+        saving: (saving.to_owned(), -saving_west),
+        start: posix_rule(start)?,
+        end: posix_rule(end)?,
+    })))
 }

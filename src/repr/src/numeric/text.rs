@@ -136,7 +136,8 @@ impl Numeric {
         if !self.is_finite() {
             return self.clone();
         }
-        let scale = scale.clamp(-WHOLE_DIGITS_MAX as i32, SCALE_MAX as i32);
+        // One more than a number may have digits: all of them may round up.
+        let scale = scale.clamp(-WHOLE_DIGITS_MAX as i32 - 1, SCALE_MAX as i32);
         let down = i32::from(self.scale()) - scale;
         if down <= 0 {
             return self.rescaled_up(scale as u16);
@@ -186,7 +187,7 @@ impl Numeric {
     }
 
     /// `floor(log10(|x|))` of a finite number that is not zero.
-    pub(crate) fn magnitude10(&self) -> i32 {
+    pub fn magnitude10(&self) -> i32 {
         let digits = match self {
             Numeric::Small { unscaled, .. } => unscaled.unsigned_abs().checked_ilog10().unwrap_or(0) as i32 + 1,
             Numeric::Big(b) => b.0.magnitude().to_str_radix(10).len() as i32,

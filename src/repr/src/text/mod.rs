@@ -45,13 +45,14 @@ pub fn write_text(value: &Value, ty: &SqlType, style: &TextStyle, out: &mut Stri
         Value::Int8(v) => scalar::put(v, out),
         Value::UInt2(v) => scalar::put(v, out),
         Value::UInt4(v) => match ty {
-            SqlType::Enum(e) => out.push_str(e.labels.get(*v as usize).map_or("", |l| l)),
+            SqlType::Enum(e) => out.push_str(&e.label(*v)),
             SqlType::Reg(kind) => match style.reg_names.as_ref().and_then(|n| n.reg_name(*kind, *v)) {
                 Some(name) => out.push_str(&name),
                 None => scalar::print_reg(*kind, *v, out),
             },
             _ => scalar::put(v, out),
         },
+        Value::UInt8(v) if *ty == SqlType::PgLsn => plain::print_lsn(*v, out),
         Value::UInt8(v) => scalar::put(v, out),
         Value::Float4(v) => print_f32(*v, style.extra_float_digits, out),
         Value::Float8(v) => print_f64(*v, style.extra_float_digits, out),
@@ -91,6 +92,7 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         SqlType::Oid => Value::UInt4(scalar::parse_oid(text, "oid")?),
         SqlType::Xid => Value::UInt4(plain::parse_xid(text) as u32),
         SqlType::Xid8 => Value::UInt8(plain::parse_xid(text)),
+        SqlType::PgLsn => Value::UInt8(plain::parse_lsn(text)?),
         SqlType::Money => Value::Int8(plain::parse_money(text)?),
         SqlType::MacAddr => Value::Bytea(plain::parse_mac(text)?.to_vec()),
         SqlType::MacAddr8 => Value::Bytea(plain::parse_mac8(text)?.to_vec()),
@@ -122,8 +124,8 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         SqlType::Jsonb => Value::Jsonb(Box::new(jsonb::parse(text)?)),
         SqlType::Inet => Value::Inet(parse_inet(text, false)?),
         SqlType::Cidr => Value::Inet(parse_inet(text, true)?),
-        SqlType::Enum(e) => match e.labels.iter().position(|l| l == text) {
-            Some(i) => Value::UInt4(i as u32),
+        SqlType::Enum(e) => match e.code(text) {
+            Some(code) => Value::UInt4(code),
             None => return Err(SqlError::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input value for enum {}: \"{text}\"", e.name))),
         },
         SqlType::Array(_)
@@ -131,6 +133,8 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         | SqlType::OidVector
         | SqlType::Range(_)
         | SqlType::Multirange(_)
+        | SqlType::UserRange(_)
+        | SqlType::UserMultirange(_)
         | SqlType::Record(_)
         | SqlType::List(_)
         | SqlType::Map(_) => return nested::read(text, ty, typmod, style),
@@ -143,7 +147,11 @@ pub fn first_byte(text: &str) -> String {
     if let [b'\\', digits @ ..] = text.as_bytes() {
         if digits.len() == 3 && digits.iter().all(|d| (b'0'..=b'7').contains(d)) {
             let byte = digits.iter().fold(0u32, |v, d| v * 8 + u32::from(d - b'0')) as u8;
-            return if byte < 128 { char::from(byte).to_string() } else { text.to_owned() };
+            return match byte {
+                0 => String::new(),
+                1..128 => char::from(byte).to_string(),
+                _ => text.to_owned(),
+            };
         }
     }
     match text.bytes().next() {

@@ -209,7 +209,8 @@ pub(super) fn read(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> 
             }
             read_record(text, &r.fields, style)
         }
-        SqlType::Range(e) => {
+        SqlType::Range(_) | SqlType::UserRange(_) => {
+            let e = elem_type(ty).unwrap_or(&SqlType::Text);
             let mut p = RangeParser { text, ty, at: 0 };
             let r = p.range(e, style)?;
             match text[p.at..].trim_start_matches(blank).is_empty() {
@@ -217,7 +218,7 @@ pub(super) fn read(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> 
                 false => Err(p.malformed("Junk after right parenthesis or bracket.")),
             }
         }
-        SqlType::Multirange(e) => read_multirange(text, ty, e, style),
+        SqlType::Multirange(_) | SqlType::UserMultirange(_) => read_multirange(text, ty, elem_type(ty).unwrap_or(&SqlType::Text), style),
         _ => Err(SqlError::internal(format!("no text input for {ty}"))),
     }
 }
@@ -618,7 +619,7 @@ struct RangeParser<'a> {
 
 impl RangeParser<'_> {
     fn malformed(&self, detail: &str) -> SqlError {
-        let kind = if matches!(self.ty, SqlType::Multirange(_)) { "multirange" } else { "range" };
+        let kind = if self.ty.multirange_elem().is_some() { "multirange" } else { "range" };
         SqlError::new(state::INVALID_TEXT_REPRESENTATION, format!("malformed {kind} literal: \"{}\"", self.text)).with_detail(detail)
     }
 
@@ -635,7 +636,7 @@ impl RangeParser<'_> {
         if self.rest().get(..5).is_some_and(|w| w.eq_ignore_ascii_case("empty")) {
             self.at += 5;
             self.blanks();
-            return match self.rest().is_empty() || matches!(self.ty, SqlType::Multirange(_)) {
+            return match self.rest().is_empty() || self.ty.multirange_elem().is_some() {
                 true => Ok(RangeValue::Empty),
                 false => Err(self.malformed("Junk after \"empty\" key word.")),
             };
@@ -659,7 +660,7 @@ impl RangeParser<'_> {
         };
         self.at += 1;
         let value = |t: Option<String>| t.map(|t| from_text(&t, elem, -1, style)).transpose();
-        range::make(elem, Bound { value: value(lower)?, inclusive: lower_inc }, Bound { value: value(upper)?, inclusive: upper_inc })
+        range::make(self.ty, Bound { value: value(lower)?, inclusive: lower_inc }, Bound { value: value(upper)?, inclusive: upper_inc })
     }
 
     /// A bound's text; `None` if nothing stands there.

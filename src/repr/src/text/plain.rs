@@ -33,6 +33,17 @@ pub fn parse_xid(text: &str) -> u64 {
     }
 }
 
+/// `16/B374D848`: the high and the low word, in hexadecimal digits. Errors: 22P02.
+pub fn parse_lsn(text: &str) -> Result<u64, SqlError> {
+    let word = |s: &str| (s.len() <= 8 && s.bytes().all(|b| b.is_ascii_hexdigit())).then(|| u64::from_str_radix(s, 16).ok()).flatten();
+    let parts = text.split_once('/').and_then(|(high, low)| Some((word(high)?, word(low)?)));
+    parts.map(|(high, low)| high << 32 | low).ok_or_else(|| invalid("pg_lsn", text))
+}
+
+pub fn print_lsn(lsn: u64, out: &mut String) {
+    out.push_str(&format!("{:X}/{:X}", lsn >> 32, lsn & 0xffff_ffff));
+}
+
 pub fn print_money(cents: i64, out: &mut String) {
     let n = cents.unsigned_abs();
     let whole = (n / 100).to_string();

@@ -205,7 +205,14 @@ pub struct CreateType {
 pub enum TypeBody {
     Enum(Vec<String>),
     Composite(Vec<(Ident, TypeName)>),
-    Domain { base: TypeName, not_null: bool, default: Option<(Expr, Span)>, checks: Vec<(Option<String>, Expr, Span)> },
+    /// `subtype = int4` and its like; every value reads as a type's name.
+    Range(Vec<(Ident, TypeName)>),
+    Domain {
+        base: TypeName,
+        not_null: bool,
+        default: Option<(Expr, Span)>,
+        checks: Vec<(Option<String>, Expr, Span)>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -346,6 +353,7 @@ pub enum ObjectKind {
     Schema,
     Database,
     Type,
+    Domain,
     Role,
     Column,
     Sequence,
@@ -367,6 +375,53 @@ pub struct Alter {
     pub name: ObjectName,
     pub if_exists: bool,
     pub action: AlterAction,
+}
+
+/// ALTER TYPE and ALTER DOMAIN.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterType {
+    pub kind: ObjectKind,
+    pub name: ObjectName,
+    pub action: AlterTypeAction,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterTypeAction {
+    Rename(Ident),
+    SetSchema(Ident),
+    OwnerTo(String),
+    /// `place`: before (or after) which label; else last.
+    AddValue {
+        label: String,
+        if_not_exists: bool,
+        place: Option<(bool, String)>,
+    },
+    RenameValue {
+        from: String,
+        to: String,
+    },
+    RenameAttribute {
+        from: Ident,
+        to: Ident,
+    },
+    NotNull(bool),
+    Default(Option<(Expr, Span)>),
+    /// `valid`: the values that there are must satisfy it.
+    AddCheck {
+        name: Option<String>,
+        check: Expr,
+        span: Span,
+        valid: bool,
+    },
+    DropCheck {
+        name: Ident,
+        if_exists: bool,
+    },
+    RenameCheck {
+        from: Ident,
+        to: Ident,
+    },
+    Validate(Ident),
 }
 
 #[derive(Clone, Debug, PartialEq)]

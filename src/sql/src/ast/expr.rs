@@ -229,6 +229,24 @@ impl Expr {
 }
 
 impl FuncCall {
+    /// `list_agg(x ..)` and `map_agg(k, v ..)` as functions of what `array_agg` gathers: `list_agg(array_agg(x ..))`,
+    /// `map_agg(array_agg(ROW(k, v) ..))`. Others as they are.
+    pub fn aggregate_by_array(mut self) -> FuncCall {
+        let [name] = self.name.as_slice() else { return self };
+        let (n, pos) = (self.args.len(), name.pos);
+        if !(name.name == "list_agg" && n == 1 || name.name == "map_agg" && n == 2) || self.star {
+            return self;
+        }
+        let outer = name.name.clone();
+        if n == 2 {
+            let fields = std::mem::take(&mut self.args).into_iter().map(|a| a.expr).collect();
+            let row = Expr::new(ExprKind::Row { fields, explicit: true }, pos);
+            self.args = vec![FuncArg { name: None, variadic: false, expr: row }];
+        }
+        self.name = vec![Ident { name: "array_agg".into(), pos }];
+        FuncCall::system(&outer, vec![Expr::new(ExprKind::Func(self), pos)], pos)
+    }
+
     /// A call of one of Postgres's own functions, made by the grammar.
     pub fn system(name: &str, args: Vec<Expr>, pos: Pos) -> FuncCall {
         FuncCall {

@@ -62,6 +62,7 @@ pub enum Statement {
         if_exists: bool,
         options: SequenceOptions,
     },
+    AlterType(Box<AlterType>),
     Comment {
         kind: ObjectKind,
         name: ObjectName,

@@ -455,55 +455,6 @@ impl Parser<'_> {
         Ok(Statement::CreateIndex(Box::new(CreateIndex { name, if_not_exists, default, unique, on, method, keys, filter, options })))
     }
 
-    fn create_type(&mut self) -> Result<Statement, SqlError> {
-        self.next();
-        let name = self.object_name()?;
-        self.expect_kw("as")?;
-        let body = if self.eat_kw("enum") {
-            TypeBody::Enum(self.parens(|p| if p.is_punct(")") { Ok(Vec::new()) } else { p.comma_list(Self::string) })?)
-        } else if self.is_punct("(") {
-            TypeBody::Composite(self.parens(|p| {
-                p.comma_list(|p| {
-                    let n = p.col_id()?;
-                    Ok((n, p.type_name()?))
-                })
-            })?)
-        } else {
-            return Err(SqlError::unsupported("this kind of type", "CREATE TYPE … AS ENUM and AS (…) are known").at(self.pos()));
-        };
-        Ok(Statement::CreateType(Box::new(CreateType { name, body })))
-    }
-
-    fn create_domain(&mut self) -> Result<Statement, SqlError> {
-        self.next();
-        let name = self.object_name()?;
-        self.eat_kw("as");
-        let base = self.type_name()?;
-        let (mut not_null, mut default, mut checks) = (false, None, Vec::new());
-        loop {
-            let constraint = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
-            if self.eat_kws(&["not", "null"]) {
-                not_null = true;
-            } else if self.eat_kw("null") {
-            } else if self.eat_kw("check") {
-                let start = self.span().end;
-                let e = self.parens(Self::expr)?;
-                checks.push((constraint, e, Span { start, end: self.last_end() - 1 }));
-            } else if constraint.is_some() {
-                return Err(self.error());
-            } else if self.eat_kw("default") {
-                let start = self.span().start;
-                let e = self.b_expr()?;
-                default = Some((e, self.span_from(start)));
-            } else if self.eat_kw("collate") {
-                self.object_name()?;
-            } else {
-                let body = TypeBody::Domain { base, not_null, default, checks };
-                return Ok(Statement::CreateType(Box::new(CreateType { name, body })));
-            }
-        }
-    }
-
     /// The kind of object that DROP, ALTER, COMMENT ON and SHOW CREATE name.
     pub fn object_kind(&mut self) -> Result<ObjectKind, SqlError> {
         let kind = match self.tok() {
@@ -522,7 +473,8 @@ impl Parser<'_> {
                 "subscription" => ObjectKind::Subscription,
                 "schema" => ObjectKind::Schema,
                 "database" => ObjectKind::Database,
-                "type" | "domain" => ObjectKind::Type,
+                "type" => ObjectKind::Type,
+                "domain" => ObjectKind::Domain,
                 "role" | "user" | "group" => ObjectKind::Role,
                 "column" => ObjectKind::Column,
                 "sequence" => ObjectKind::Sequence,
@@ -573,6 +525,9 @@ impl Parser<'_> {
             return Ok(Statement::Unsupported(format!("ALTER {}", w.to_uppercase())));
         }
         let kind = self.object_kind()?;
+        if matches!(kind, ObjectKind::Type | ObjectKind::Domain) {
+            return self.alter_type(kind);
+        }
         let if_exists = self.if_exists()?;
         self.eat_kw("only");
         let name = self.object_name()?;

@@ -39,6 +39,11 @@ impl Parser<'_> {
                     self.array_literal()?
                 }
             }
+            // A constructor, unless it reads as a subscript of a column of that name.
+            "list" | "map" if self.is_punct_at(1, "[") => match self.collection(w)? {
+                Some(kind) => kind,
+                None => return Ok(None),
+            },
             "row" => {
                 self.next();
                 let fields =
@@ -119,6 +124,42 @@ impl Parser<'_> {
         self.next();
         let precision = if self.is_punct("(") { Some(self.parens(Self::integer)?) } else { None };
         Ok(ExprKind::SqlValue(what, precision.map(|p| i32::try_from(p).unwrap_or(i32::MAX))))
+    }
+
+    /// `LIST[a, [b], ..]` and `MAP[k => v, ..]` as calls of `list` and `map`; `None`, and nothing taken, if it is neither.
+    fn collection(&mut self, word: &str) -> Result<Option<ExprKind>, SqlError> {
+        let (start, pos) = (self.mark(), self.pos());
+        self.next();
+        let args = self.collection_items(word)?;
+        if args.is_none() {
+            self.reset(start);
+        }
+        Ok(args.map(|args| ExprKind::Func(FuncCall::system(word, args, pos))))
+    }
+
+    fn collection_items(&mut self, word: &str) -> Result<Option<Vec<Expr>>, SqlError> {
+        self.expect_punct("[")?;
+        let mut args = Vec::new();
+        while !self.is_punct("]") {
+            if !args.is_empty() && !self.eat_punct(",") {
+                return Ok(None);
+            }
+            for part in 0..if word == "map" { 2 } else { 1 } {
+                if part == 1 && !self.eat_punct("=>") {
+                    return Ok(None);
+                }
+                // Inner ones need no word.
+                let pos = self.pos();
+                if self.is_punct("[") && (word == "list" || part == 1) {
+                    let Some(inner) = self.deeper(|p| p.collection_items(word))? else { return Ok(None) };
+                    args.push(Expr::new(ExprKind::Func(FuncCall::system(word, inner, pos)), pos));
+                } else {
+                    args.push(self.expr()?);
+                }
+            }
+        }
+        self.expect_punct("]")?;
+        Ok(Some(args))
     }
 
     fn array_literal(&mut self) -> Result<ExprKind, SqlError> {
@@ -327,7 +368,7 @@ impl Parser<'_> {
             call.order_by = self.order_by_opt()?;
         }
         self.expect_punct(")")?;
-        self.call_suffix(call)
+        self.call_suffix(call).map(FuncCall::aggregate_by_array)
     }
 
     fn func_arg(&mut self) -> Result<FuncArg, SqlError> {

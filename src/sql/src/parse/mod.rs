@@ -19,6 +19,7 @@ mod query;
 mod session;
 mod statement;
 mod stream;
+mod type_ddl;
 mod types;
 
 use crate::ast::{Span, Statement};

@@ -47,6 +47,11 @@ impl Binder<'_> {
         if let (SqlType::Array(f), SqlType::Array(t)) = (from, to) {
             return self.pathway(f, t, ctx).map(|p| Pathway::Array(Box::new(p)));
         }
+        // A list of lists is cast through text.
+        if let (SqlType::List(f), SqlType::List(t)) = (from, to) {
+            let plain = !matches!(**f, SqlType::List(_)) && !matches!(**t, SqlType::List(_));
+            return if plain { self.pathway(f, t, ctx).map(|p| Pathway::Array(Box::new(p))) } else { (ctx == CastContext::Explicit).then_some(Pathway::Io) };
+        }
         // int2vector and oidvector are arrays of their elements.
         if let (SqlType::Int2Vector, SqlType::Array(e)) | (SqlType::OidVector, SqlType::Array(e)) = (from, to) {
             let elem = if *from == SqlType::Int2Vector { SqlType::Int2 } else { SqlType::Oid };
@@ -63,8 +68,17 @@ impl Binder<'_> {
         }
         if let (SqlType::Record(a), SqlType::Record(b)) = (from, to) {
             // Any named row type is a record; a record becomes a named type if its fields do.
-            if b.oid == pseudo::RECORD || a.fields.len() == b.fields.len() {
+            // A named row type becomes no other.
+            if a.name.is_some() && b.oid != pseudo::RECORD && a.oid != b.oid {
+                return None;
+            }
+            let same = a.fields.iter().zip(&b.fields).all(|(x, y)| x.1.ty == y.1.ty);
+            if b.oid == pseudo::RECORD || a.fields.len() == b.fields.len() && same {
                 return Some(Pathway::Relabel);
+            }
+            // What has other fields is read from its text, where it is not taken apart (see `coerce_record`).
+            if a.fields.len() == b.fields.len() {
+                return Some(Pathway::Io);
             }
         }
         None
@@ -236,9 +250,9 @@ impl Binder<'_> {
     /// An unknown literal read by its target's input function, now: its errors are errors of the statement.
     fn coerce_literal(&self, v: &Value, to: &ColType, ctx: CastContext, pos: Pos) -> Result<HirScalar, SqlError> {
         let ty = ColType { ty: to.ty.clone(), typmod: -1, nullable: v.is_null() };
-        let Value::Text(s) = v else {
+        if v.is_null() {
             return Ok(HirScalar::Literal(Value::Null, ColType { typmod: to.typmod, ..ty }));
-        };
+        }
         let literal = |v: Value| HirScalar::Literal(v, ty.clone());
         let e = match &to.ty {
             SqlType::Unknown => return Ok(HirScalar::Literal(v.clone(), ty)),
@@ -247,8 +261,10 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "input of anonymous composite types is not implemented").at(pos))
             }
             SqlType::Interval if to.typmod >= 0 => {
-                let text = interval_text(s, to.typmod);
-                self.fold(self.cast_io(HirScalar::Literal(Value::Text(text), SqlType::Text.not_null()), &to.ty)?).map_err(|e| e.at(pos))?
+                // The fields say what a bare number counts, and that `1:02` may be minutes and seconds.
+                let text = HirScalar::Literal(v.clone(), SqlType::Text.not_null());
+                let read = self.internal("cast_io", vec![text], ColType { typmod: to.typmod, ..ty.clone() })?;
+                self.fold(read).map_err(|e| e.at(pos))?
             }
             other => {
                 let text = HirScalar::Literal(v.clone(), SqlType::Text.not_null());
@@ -265,7 +281,7 @@ impl Binder<'_> {
         if b.oid == pseudo::RECORD && b.fields.is_empty() {
             return Ok(Some(e));
         }
-        if a.fields.len() != b.fields.len() {
+        if a.fields.len() != b.fields.len() || a.name.is_some() && b.oid != pseudo::RECORD && a.oid != b.oid {
             return Ok(None);
         }
         if let HirScalar::Call { func, args, .. } = &e {
@@ -460,39 +476,4 @@ pub fn to_scalar(e: &HirScalar) -> Option<expr::Scalar> {
         HirScalar::Not(x) => Scalar::Not(Box::new(to_scalar(x)?)),
         _ => return None,
     })
-}
-
-/// `INTERVAL '1' YEAR`: the fields say what a bare number counts, and that `1:02` is minutes and seconds.
-fn interval_text(s: &str, typmod: i32) -> String {
-    let range = (typmod >> 16) & 0x7fff;
-    let t = s.trim();
-    let number = t.strip_prefix(['-', '+']).unwrap_or(t);
-    let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let (month, year, day, hour, minute, second) = (1 << 1, 1 << 2, 1 << 3, 1 << 10, 1 << 11, 1 << 12);
-    if range == 0x7fff {
-        return s.to_owned();
-    }
-    if is_number {
-        let unit = if range & second != 0 {
-            "second"
-        } else if range & minute != 0 {
-            "minute"
-        } else if range & hour != 0 {
-            "hour"
-        } else if range & day != 0 {
-            "day"
-        } else if range & month != 0 {
-            "month"
-        } else if range & year != 0 {
-            "year"
-        } else {
-            "second"
-        };
-        return format!("{t} {unit}");
-    }
-    if range == minute | second && number.matches(':').count() == 1 && number.chars().all(|c| c.is_ascii_digit() || c == ':' || c == '.') {
-        let sign = if t.starts_with('-') { "-" } else { "" };
-        return format!("{sign}00:{number}");
-    }
-    s.to_owned()
 }

@@ -491,36 +491,6 @@ impl Binder<'_> {
         row_scalar(e).ok_or_else(|| SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use subquery in index expression").at(pos))
     }
 
-    pub fn create_type(&self, t: &ast::CreateType, p: &ParsedStatement) -> Result<Plan, SqlError> {
-        let name = self.new_name(&t.name)?;
-        let body = match &t.body {
-            ast::TypeBody::Enum(labels) => {
-                for (i, l) in labels.iter().enumerate() {
-                    if labels[..i].contains(l) {
-                        return Err(SqlError::new(state::UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"pg_enum_typid_label_index\"")
-                            .with_detail(format!("The label \"{l}\" is given twice.")));
-                    }
-                    if l.len() > 63 {
-                        return Err(SqlError::new(state::INVALID_NAME, format!("invalid enum label \"{l}\"")).with_detail("Labels must be 63 bytes or less."));
-                    }
-                }
-                TypePlan::Enum(labels.clone())
-            }
-            ast::TypeBody::Composite(fields) => {
-                for (i, (n, _)) in fields.iter().enumerate() {
-                    if fields[..i].iter().any(|f| f.0.name == n.name) {
-                        return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" specified more than once", n.name)).at(n.pos));
-                    }
-                }
-                TypePlan::Composite(fields.iter().map(|(n, t)| Ok((n.name.clone(), self.resolve_type(t)?))).collect::<Result<_, SqlError>>()?)
-            }
-            ast::TypeBody::Domain { base, not_null, default, checks } => {
-                TypePlan::Domain(self.create_domain(p, &name.name, base, *not_null, default.as_ref(), checks)?)
-            }
-        };
-        Ok(Plan::CreateType { name, body })
-    }
-
     /// An existing object that is no relation. Errors: 42704.
     pub fn object(&self, kind: ObjectKind, n: &ObjectName) -> Result<ObjectRef, SqlError> {
         self.catalog
@@ -769,6 +739,7 @@ pub fn word(kind: ObjectKind) -> &'static str {
         ObjectKind::Schema => "schema",
         ObjectKind::Database => "database",
         ObjectKind::Type => "type",
+        ObjectKind::Domain => "domain",
         ObjectKind::Role => "role",
         ObjectKind::Column => "column",
         ObjectKind::Sequence => "sequence",

@@ -38,7 +38,7 @@ impl Binder<'_> {
     }
 
     /// A check's condition: over VALUE, or over `value` in its place.
-    fn domain_check(&self, e: &Expr, base: &ColType, value: Option<&HirScalar>) -> Result<HirScalar, SqlError> {
+    pub fn domain_check(&self, e: &Expr, base: &ColType, value: Option<&HirScalar>) -> Result<HirScalar, SqlError> {
         let desc = RelDesc { names: vec!["value".into()], types: vec![base.clone().with_nullable(true)], keys: Vec::new() };
         let mut condition = self.condition(e, &self.row_env("", &desc, Clause::Check), "CHECK")?;
         if let Some(v) = value {

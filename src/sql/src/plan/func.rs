@@ -31,6 +31,8 @@ pub struct Resolved {
     pub order: Vec<ArgSource>,
     /// How many trailing arguments form the VARIADIC array.
     pub variadic: Option<(usize, SqlType)>,
+    /// The last argument is an array whose elements are the arguments: VARIADIC for a parameter of type "any".
+    pub spread: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -399,7 +401,8 @@ impl Binder<'_> {
         } else {
             None
         };
-        Some(Resolved { proc: p, args, ret, order: a.order, variadic })
+        let spread = a.expanded == 0 && p.variadic == pseudo::ANY;
+        Some(Resolved { proc: p, args, ret, order: a.order, variadic, spread })
     }
 
     /// `check_generic_type_consistency`: the types the polymorphic parameters stand for.
@@ -433,27 +436,17 @@ impl Binder<'_> {
                     p.array_elem = Some(elem);
                     p.array_type = Some(a.clone());
                 }
-                pseudo::ANYRANGE => {
+                pseudo::ANYRANGE | pseudo::ANYMULTIRANGE => {
                     p.has_range = true;
                     if unknown {
                         continue;
                     }
-                    let SqlType::Range(e) = a else { return None };
-                    if p.range_elem.as_ref().is_some_and(|x| x != &**e) {
+                    let range = range_given(*d == pseudo::ANYMULTIRANGE, a)?;
+                    if p.range_type.as_ref().is_some_and(|x| *x != range) {
                         return None;
                     }
-                    p.range_elem = Some((**e).clone());
-                }
-                pseudo::ANYMULTIRANGE => {
-                    p.has_range = true;
-                    if unknown {
-                        continue;
-                    }
-                    let SqlType::Multirange(e) = a else { return None };
-                    if p.range_elem.as_ref().is_some_and(|x| x != &**e) {
-                        return None;
-                    }
-                    p.range_elem = Some((**e).clone());
+                    p.range_elem = range.range_elem().cloned();
+                    p.range_type = Some(range);
                 }
                 pseudo::ANYCOMPATIBLE | pseudo::ANYCOMPATIBLENONARRAY => {
                     p.has_compatible = true;
@@ -467,23 +460,16 @@ impl Binder<'_> {
                         compatible.push(array_element(a)?);
                     }
                 }
-                pseudo::ANYCOMPATIBLERANGE => {
+                pseudo::ANYCOMPATIBLERANGE | pseudo::ANYCOMPATIBLEMULTIRANGE => {
                     p.has_compatible = true;
                     if unknown {
                         continue;
                     }
-                    let SqlType::Range(e) = a else { return None };
-                    p.compatible_fixed = Some((**e).clone());
-                    compatible.push((**e).clone());
-                }
-                pseudo::ANYCOMPATIBLEMULTIRANGE => {
-                    p.has_compatible = true;
-                    if unknown {
-                        continue;
-                    }
-                    let SqlType::Multirange(e) = a else { return None };
-                    p.compatible_fixed = Some((**e).clone());
-                    compatible.push((**e).clone());
+                    let range = range_given(*d == pseudo::ANYCOMPATIBLEMULTIRANGE, a)?;
+                    let elem = range.range_elem().cloned()?;
+                    p.compatible_fixed = Some(elem.clone());
+                    p.range_type = Some(range);
+                    compatible.push(elem);
                 }
                 _ => {}
             }
@@ -529,6 +515,8 @@ impl Binder<'_> {
         let p = self.check_polymorphic(declared, actual)?;
         let text = SqlType::Text;
         let elem = p.elem.clone();
+        // Which of several range types over one type is meant, an argument says; else the built-in one.
+        let range = |elem: Option<SqlType>| p.range_type.clone().or_else(|| elem.map(|e| SqlType::Range(Box::new(e))));
         let concrete = |oid: u32, given: Option<&SqlType>| -> Option<SqlType> {
             Some(match oid {
                 pseudo::ANY => given.cloned().map(|g| if g == SqlType::Unknown { text.clone() } else { g })?,
@@ -539,12 +527,12 @@ impl Binder<'_> {
                     (Some(SqlType::Int2Vector | SqlType::OidVector), Some(g)) => g.clone(),
                     _ => elem.clone().unwrap_or_else(|| text.clone()).array_of(),
                 },
-                pseudo::ANYRANGE => SqlType::Range(Box::new(elem.clone()?)),
-                pseudo::ANYMULTIRANGE => SqlType::Multirange(Box::new(elem.clone()?)),
+                pseudo::ANYRANGE => range(elem.clone())?,
+                pseudo::ANYMULTIRANGE => range(elem.clone())?.range_partner(),
                 pseudo::ANYCOMPATIBLE | pseudo::ANYCOMPATIBLENONARRAY => p.compatible.clone().unwrap_or_else(|| text.clone()),
                 pseudo::ANYCOMPATIBLEARRAY => p.compatible.clone().unwrap_or_else(|| text.clone()).array_of(),
-                pseudo::ANYCOMPATIBLERANGE => SqlType::Range(Box::new(p.compatible.clone()?)),
-                pseudo::ANYCOMPATIBLEMULTIRANGE => SqlType::Multirange(Box::new(p.compatible.clone()?)),
+                pseudo::ANYCOMPATIBLERANGE => range(p.compatible.clone())?,
+                pseudo::ANYCOMPATIBLEMULTIRANGE => range(p.compatible.clone())?.range_partner(),
                 pseudo::RECORD => match given {
                     Some(g @ SqlType::Record(_)) => g.clone(),
                     _ => SqlType::from_oid(pseudo::RECORD)?,
@@ -610,6 +598,8 @@ pub struct Poly {
     elem: Option<SqlType>,
     array_elem: Option<SqlType>,
     array_type: Option<SqlType>,
+    /// The range type that a range, or the ranges of a multirange, have.
+    range_type: Option<SqlType>,
     range_elem: Option<SqlType>,
     compatible: Option<SqlType>,
     compatible_fixed: Option<SqlType>,
@@ -619,6 +609,14 @@ pub struct Poly {
     has_compatible: bool,
     nonarray: bool,
     is_enum: bool,
+}
+
+/// The range type of an argument that is a range, or a multirange of them.
+fn range_given(multi: bool, t: &SqlType) -> Option<SqlType> {
+    match multi {
+        true => t.multirange_elem().map(|_| t.range_partner()),
+        false => t.range_elem().map(|_| t.clone()),
+    }
 }
 
 fn array_element(t: &SqlType) -> Option<SqlType> {

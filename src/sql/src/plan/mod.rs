@@ -18,6 +18,8 @@ mod assign;
 mod calls;
 /// Which type becomes which, and how.
 mod coerce;
+/// Lists and maps.
+mod collection;
 /// WITH.
 mod cte;
 /// CREATE, ALTER, DROP.
@@ -59,6 +61,8 @@ mod subquery;
 /// Stored texts: names in full, and what becomes of them when objects change.
 pub mod text;
 /// Plans as data.
+/// CREATE and ALTER of types and domains.
+mod type_ddl;
 mod types;
 /// SQL types by name and OID.
 mod types_of;
@@ -68,7 +72,7 @@ pub(crate) mod walk;
 mod window;
 
 pub use ddl::TableShape;
-pub use statement::{bind_scalar, coerce_argument, describe, plan, quote_ident, result_of};
+pub use statement::{bind_default, bind_scalar, coerce_argument, describe, plan, quote_ident, result_of};
 pub use types::*;
 
 use crate::ast::Pos;

@@ -75,7 +75,7 @@ impl Binder<'_> {
     }
 
     pub fn require_equality(&self, ty: &SqlType, pos: Pos) -> Result<(), SqlError> {
-        if matches!(ty, SqlType::Record(_) | SqlType::Enum(_)) {
+        if matches!(ty, SqlType::Record(_) | SqlType::Enum(_) | SqlType::List(_) | SqlType::Map(_)) {
             return Ok(());
         }
         if ty.has_order() && self.comparison("=", ty, pos).is_ok() {

@@ -7,7 +7,7 @@ use super::scope::Env;
 use super::Binder;
 use crate::ast::*;
 use crate::hir::HirScalar;
-use expr::catalog::{self, pseudo, CastContext, ProcKind};
+use expr::catalog::{pseudo, CastContext, ProcKind};
 use repr::error::state;
 use repr::{ColType, SqlError, SqlType, Value};
 
@@ -223,9 +223,15 @@ impl Binder<'_> {
     pub fn apply_binary(&self, op: &OpName, x: HirScalar, lpos: Pos, y: HirScalar, rpos: Pos) -> Result<HirScalar, SqlError> {
         let (x, y) = (self.logical_time(x, &y)?, y);
         let y = self.logical_time(y, &x)?;
+        if let Some(e) = self.collection_operator(op, &x, lpos, &y, rpos)? {
+            return Ok(e);
+        }
         let (o, l, r, ret) = self.operator(op, Some(&x.typ().ty), &y.typ().ty)?;
         let x = self.coerce_implicit(x, &l.unwrap_or(SqlType::Text), lpos)?;
         let y = self.coerce_implicit(y, &r, rpos)?;
+        if o.left == pseudo::RECORD && o.right == pseudo::RECORD {
+            similar_rows(&x.typ().ty, &y.typ().ty).map_err(|e| e.at(op.pos))?;
+        }
         self.call_oid(o.func, vec![x, y], ret.nullable())
     }
 
@@ -414,6 +420,9 @@ impl Binder<'_> {
             let a = self.array(elems, Some(&to.ty), arg.pos, env)?;
             return self.coerce(a, &to, CastContext::Explicit, pos);
         }
+        if let Some(x) = self.empty_collection(arg, &to.ty)? {
+            return Ok(x);
+        }
         let x = self.expr(arg, env)?;
         // Errors in a literal point at the literal.
         let at = if matches!(&x, HirScalar::Literal(_, t) if t.ty == SqlType::Unknown) { arg.pos } else { pos };
@@ -486,8 +495,11 @@ impl Binder<'_> {
             }
             return self.internal("jsonb_subscript", args, SqlType::Jsonb.nullable());
         }
+        if matches!(ty, SqlType::List(_) | SqlType::Map(_)) {
+            return self.collection_subscript(x, path, pos, env);
+        }
         let elem = match &ty {
-            SqlType::Array(e) | SqlType::List(e) => (**e).clone(),
+            SqlType::Array(e) => (**e).clone(),
             SqlType::Int2Vector => SqlType::Int2,
             SqlType::OidVector => SqlType::Oid,
             SqlType::Geo(kind) if expr::func::geo::part_type(*kind).is_some() => expr::func::geo::part_type(*kind).unwrap_or(SqlType::Float8),
@@ -607,15 +619,26 @@ impl Binder<'_> {
         }
         let (args, names, positions, variadic) = self.call_args(call, env)?;
         let types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
-        // A type's name with one argument is a cast, where no function of that name takes it.
+        // A type's name with one argument is a cast, where no function of that name takes exactly this type.
+        let exact = |t: &SqlType| expr::catalog::procs_by_name(fname).any(|p| p.args == [t.oid()]);
+        if types.len() == 1 && names == [None] && !variadic && !exact(&types[0]) {
+            if let Some(x) = self.as_cast(&name, &args, &positions, pos)? {
+                return Ok(x);
+            }
+        }
+        if names.iter().all(Option::is_none) {
+            if let Some(x) = self.collection_call(call, &args, pos, env)? {
+                return Ok(x);
+            }
+            if let Some(x) = self.range_constructor(&name, &args, variadic, &positions)? {
+                return Ok(x);
+            }
+        }
         let resolved = match self.function(&name, &types, &names, variadic, pos) {
             Ok(r) => r,
-            Err(e) => match self.as_cast(&name, &args, &positions, pos)? {
+            Err(e) => match self.as_field(&name, &args)? {
                 Some(x) => return Ok(x),
-                None => match self.as_field(&name, &args)? {
-                    Some(x) => return Ok(x),
-                    None => return Err(e),
-                },
+                None => return Err(e),
             },
         };
         if resolved.proc.name == "pg_typeof" && types == [SqlType::Unknown] && matches!(args[0], HirScalar::Literal(..)) {
@@ -629,9 +652,25 @@ impl Binder<'_> {
     }
 
     pub fn plain_call(&self, r: super::func::Resolved, args: Vec<HirScalar>, positions: &[Pos]) -> Result<HirScalar, SqlError> {
-        let args = self.coerce_args(&r, args, positions)?;
+        let mut args = self.coerce_args(&r, args, positions)?;
         let types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
         let ret = self.return_type(r.proc, &r.ret, &types);
+        if r.spread {
+            match (types.last(), args.last()) {
+                // VARIADIC ARRAY[a, b] is a, b.
+                (_, Some(HirScalar::Call { func, args: elems, .. }))
+                    if func.name == "array_construct" && elems.first().is_some_and(|e| !matches!(e.typ().ty, SqlType::Array(_))) =>
+                {
+                    let elems = elems.clone();
+                    args.pop();
+                    args.extend(elems);
+                }
+                (Some(SqlType::Array(_)), _) => return self.internal_with("variadic_any", r.proc.oid, args, ret.nullable()),
+                _ => {
+                    return Err(SqlError::new(state::DATATYPE_MISMATCH, "VARIADIC argument must be an array").at(positions.last().copied().unwrap_or(0)));
+                }
+            }
+        }
         let nullable = !(r.proc.strict && args.iter().all(|a| !a.typ().nullable) && never_null(r.proc.name));
         self.call_oid(r.proc.oid, args, ret.nullable().with_nullable(nullable))
     }
@@ -680,25 +719,18 @@ impl Binder<'_> {
             if named && a.name.is_none() {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "positional argument cannot follow named argument").at(a.expr.pos));
             }
-            args.push(self.expr(&a.expr, env)?);
-        }
-        let names = call.args.iter().map(|a| a.name.as_deref()).collect();
-        let mut positions: Vec<Pos> = call.args.iter().map(|a| a.expr.pos).collect();
-        let mut variadic = call.args.last().is_some_and(|a| a.variadic);
-        let takes = |n: &Ident| catalog::procs_by_name(&n.name).any(|p| p.variadic != 0);
-        if variadic && call.name.last().is_some_and(takes) {
-            // VARIADIC ARRAY[a, b] is a, b.
-            if let Some(HirScalar::Call { func, args: elems, .. }) = args.last() {
-                if func.name == "array_construct" && elems.first().is_none_or(|e| !matches!(e.typ().ty, SqlType::Array(_))) && !elems.is_empty() {
-                    let elems = elems.clone();
-                    args.pop();
-                    let p = positions.pop().unwrap_or(0);
-                    positions.extend(std::iter::repeat_n(p, elems.len()));
-                    args.extend(elems);
-                    variadic = false;
+            let mut x = self.expr(&a.expr, env)?;
+            // A list is the array that unnest() takes.
+            if let (SqlType::List(e), [.., f]) = (x.typ().ty, call.name.as_slice()) {
+                if f.name == "unnest" {
+                    x = self.internal("relabel", vec![x], SqlType::Array(e).nullable())?;
                 }
             }
+            args.push(x);
         }
+        let names = call.args.iter().map(|a| a.name.as_deref()).collect();
+        let positions: Vec<Pos> = call.args.iter().map(|a| a.expr.pos).collect();
+        let variadic = call.args.last().is_some_and(|a| a.variadic);
         Ok((args, names, positions, variadic))
     }
 
@@ -718,16 +750,32 @@ impl Binder<'_> {
     fn as_cast(&self, name: &[&str], args: &[HirScalar], positions: &[Pos], pos: Pos) -> Result<Option<HirScalar>, SqlError> {
         let [arg] = args else { return Ok(None) };
         let t = TypeName::named(name.iter().map(|s| (*s).to_owned()).collect(), pos);
-        let Ok(to) = self.resolve_type(&t) else { return Ok(None) };
+        let domain = self.domain_of(&t);
+        let to = match &domain {
+            Some(d) => d.base.clone(),
+            None => match self.resolve_type(&t) {
+                Ok(to) => to,
+                Err(_) => return Ok(None),
+            },
+        };
         let from = arg.typ().ty;
-        // As Postgres: an unknown literal, or a cast that needs no function or goes through text.
-        let ok = from == SqlType::Unknown
-            || matches!(self.pathway(&from, &to.ty, CastContext::Explicit), Some(super::coerce::Pathway::Relabel | super::coerce::Pathway::Io))
-                && (self.category(&to.ty) == 'S' || !matches!(from, SqlType::Record(_)));
+        // As Postgres: an unknown literal, or a cast that needs no function or goes through text; not to a row type.
+        use super::coerce::Pathway;
+        let ok = !matches!(to.ty, SqlType::Record(_))
+            && (from == SqlType::Unknown
+                || match self.pathway(&from, &to.ty, CastContext::Explicit) {
+                    Some(Pathway::Relabel) => true,
+                    Some(Pathway::Io) => !(matches!(from, SqlType::Record(_)) && self.category(&to.ty) == 'S'),
+                    _ => false,
+                });
         if !ok {
             return Ok(None);
         }
-        self.coerce(arg.clone(), &to, CastContext::Explicit, positions.first().copied().unwrap_or(pos)).map(Some)
+        let x = self.coerce(arg.clone(), &to, CastContext::Explicit, positions.first().copied().unwrap_or(pos))?;
+        match &domain {
+            Some(d) => self.in_domain(x, d).map(Some),
+            None => Ok(Some(x)),
+        }
     }
 
     /// `f(row)` is `row.f`.
@@ -748,6 +796,25 @@ fn never_null(name: &str) -> bool {
 
 pub fn op_at(name: &str, pos: Pos) -> OpName {
     OpName { schema: None, name: name.into(), pos }
+}
+
+/// Rows are compared column by column, each with one of its type. Errors: 42804, which Postgres gives when it evaluates.
+fn similar_rows(a: &SqlType, b: &SqlType) -> Result<(), SqlError> {
+    let (SqlType::Record(a), SqlType::Record(b)) = (a, b) else { return Ok(()) };
+    if a.fields.is_empty() || b.fields.is_empty() {
+        return Ok(());
+    }
+    for (i, (x, y)) in a.fields.iter().zip(&b.fields).enumerate() {
+        let (x, y) = (&x.1.ty, &y.1.ty);
+        if x != y && !(x.is_string() && y.is_string()) {
+            let m = format!("cannot compare dissimilar column types {} and {} at record column {}", x.sql_name(), y.sql_name(), i + 1);
+            return Err(SqlError::new(state::DATATYPE_MISMATCH, m));
+        }
+    }
+    if a.fields.len() != b.fields.len() {
+        return Err(SqlError::new(state::DATATYPE_MISMATCH, "cannot compare record types with different numbers of columns"));
+    }
+    Ok(())
 }
 
 fn is_row(e: &Expr) -> bool {

@@ -86,6 +86,14 @@ pub fn bind_scalar(text: &str, desc: &RelDesc, catalog: &dyn SqlCatalog) -> Resu
     b.text_if_unknown(x, e.pos)
 }
 
+/// Binds a column's stored default, or over the row (`desc`) what it is generated from, cast to its type as assignment does.
+pub fn bind_default(text: &str, desc: &RelDesc, to: &ColType, catalog: &dyn SqlCatalog) -> Result<HirScalar, SqlError> {
+    let e = crate::parse::parse_expr(text)?;
+    let b = Binder::new(catalog);
+    let x = b.expr(&e, &b.row_env("", desc, scope::Clause::Default))?;
+    b.coerce(x, to, CastContext::Assignment, e.pos)
+}
+
 /// A constant argument of EXECUTE cast to the prepared statement's parameter type, as assignment does.
 pub fn coerce_argument(e: HirScalar, to: &SqlType, number: usize, catalog: &dyn SqlCatalog) -> Result<HirScalar, SqlError> {
     let b = Binder::new(catalog);
@@ -182,6 +190,7 @@ impl Binder<'_> {
             Statement::AlterTable(a) => self.alter_table(p, a),
             Statement::CreateSequence { name, if_not_exists, temporary, options } => self.create_sequence(name, *if_not_exists, *temporary, options),
             Statement::AlterSequence { name, if_exists, options } => self.alter_sequence(name, *if_exists, options),
+            Statement::AlterType(a) => self.alter_type(a, p),
             Statement::Comment { kind, name, text } => self.comment(*kind, name, text.clone()),
             Statement::Begin(tag, m) => Ok(Plan::Begin(tag, m.clone())),
             Statement::SetTransaction { session, modes } => Ok(Plan::SetTransaction { session: *session, modes: modes.clone() }),

@@ -264,9 +264,15 @@ impl Binder<'_> {
                 }
                 Ok(tail)
             }
-            other => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("could not determine interpretation of row comparison operator {other}"))
-                .with_hint("Row comparison operators must be associated with btree operator families.")
-                .at(op.pos)),
+            other => {
+                // Each pair needs the operator, whatever it would mean for rows.
+                for p in pairs {
+                    apply(op, p)?;
+                }
+                Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("could not determine interpretation of row comparison operator {other}"))
+                    .with_hint("Row comparison operators must be associated with btree operator families.")
+                    .at(op.pos))
+            }
         }
     }
 

@@ -41,6 +41,7 @@ pub enum Plan {
         name: FullName,
         body: TypePlan,
     },
+    AlterType(Box<AlterTypePlan>),
     /// `value` is a constant expression of type text or bytea.
     CreateSecret {
         name: FullName,
@@ -442,7 +443,41 @@ pub struct CreateIndexPlan {
 pub enum TypePlan {
     Enum(Vec<String>),
     Composite(Vec<(String, ColType)>),
+    /// With the name of its multirange.
+    Range {
+        subtype: SqlType,
+        multirange: String,
+    },
     /// Its OID is not known yet.
+    Domain(repr::types::Domain),
+}
+
+/// ALTER TYPE and ALTER DOMAIN.
+#[derive(Clone, Debug)]
+pub struct AlterTypePlan {
+    pub kind: ObjectKind,
+    pub object: ObjectRef,
+    pub change: TypeChange,
+}
+
+#[derive(Clone, Debug)]
+pub enum TypeChange {
+    Rename(String),
+    /// `place`: before (or after) which label; else last.
+    AddValue {
+        label: String,
+        if_not_exists: bool,
+        place: Option<(bool, String)>,
+    },
+    RenameValue {
+        from: String,
+        to: String,
+    },
+    RenameAttribute {
+        from: String,
+        to: String,
+    },
+    /// The domain after the change.
     Domain(repr::types::Domain),
 }
 

@@ -3,6 +3,7 @@
 use super::Binder;
 use crate::ast::{Expr, ExprKind, TypeName};
 use expr::catalog::{self, pseudo};
+use expr::func;
 use repr::error::state;
 use repr::{ColType, SqlError, SqlType};
 
@@ -26,7 +27,7 @@ impl Binder<'_> {
             SqlType::Record(r) if r.oid == pseudo::RECORD => 'P',
             SqlType::Record(_) => 'C',
             SqlType::Array(_) => 'A',
-            SqlType::Range(_) | SqlType::Multirange(_) => 'R',
+            SqlType::Range(_) | SqlType::Multirange(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_) => 'R',
             SqlType::List(_) | SqlType::Map(_) => 'U',
             _ => category(ty.oid()),
         }
@@ -97,6 +98,13 @@ impl Binder<'_> {
             return Err(SqlError::unsupported("a domain here", "casts and columns of tables may name domains").at(t.pos));
         }
         if let Some(ty) = self.catalog.resolve_type(&t.names) {
+            let id = match &ty {
+                SqlType::UserMultirange(r) => r.oid,
+                ty => ty.oid(),
+            };
+            // Objects that name it go with it. A row type's number is not its relation's, which is found below.
+            let relation = matches!(ty, SqlType::Record(_)).then(|| self.catalog.resolve_relation(&t.names).ok().flatten()).flatten();
+            self.depends_on.borrow_mut().insert(relation.map_or(repr::GlobalId(id.into()), |r| r.id));
             return Ok(ty);
         }
         // A relation's row type.
@@ -195,17 +203,7 @@ fn undefined_type(t: &TypeName) -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{}{brackets}\" does not exist", t.names.join("."))).at(t.pos)
 }
 
-/// `format_type(oid, typmod)`, as error messages print a column's type.
+/// A type with its modifier, as error messages print a column's type.
 pub fn display(ty: &ColType) -> String {
-    let m = ty.typmod;
-    match &ty.ty {
-        SqlType::Bit | SqlType::VarBit if m > 0 => format!("{}({m})", ty.ty.sql_name()),
-        SqlType::Varchar | SqlType::Bpchar if m >= 4 => format!("{}({})", ty.ty.sql_name(), m - 4),
-        SqlType::Numeric if m >= 4 => {
-            let p = (m - 4) >> 16 & 0xffff;
-            let s = ((m - 4) & 0x7ff ^ 1024) - 1024;
-            format!("numeric({p},{s})")
-        }
-        _ => ty.ty.sql_name(),
-    }
+    func::system::with_typmod(&ty.ty, ty.typmod)
 }

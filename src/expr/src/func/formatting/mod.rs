@@ -9,7 +9,7 @@
 
 mod number;
 mod parse;
-mod print;
+pub mod print;
 mod template;
 
 use super::datetime::{in_session2, Session};

@@ -244,7 +244,8 @@ fn field(f: &Fields, key: &str, fill: bool, translate: bool) -> Result<(String, 
             let i = match f.month {
                 0 if f.year >= 0 => 11,
                 0 => 0,
-                m if m < 0 => 12 + m - 1,
+                // Months before the year's start count back from XII.
+                m if m < 0 => 12 + m,
                 m => m - 1,
             };
             let text = ROMAN[i.clamp(0, 11) as usize];

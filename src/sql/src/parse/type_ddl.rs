@@ -1,0 +1,172 @@
+//! CREATE and ALTER of types and domains. Not here: DROP (see `ddl`), type names in expressions (see `types`).
+
+use super::lex::Tok;
+use super::Parser;
+use crate::ast::*;
+use repr::SqlError;
+
+impl Parser<'_> {
+    pub fn create_type(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        let name = self.object_name()?;
+        if self.at_end() || self.is_punct(";") || self.is_punct("(") {
+            return Err(SqlError::unsupported("a shell or base type", "CREATE TYPE … AS ENUM, AS RANGE and AS (…) are known").at(self.pos()));
+        }
+        self.expect_kw("as")?;
+        let body = if self.eat_kw("range") {
+            TypeBody::Range(self.parens(|p| {
+                p.comma_list(|p| {
+                    let n = p.col_label()?;
+                    if !p.eat_op("=") {
+                        return Err(p.error());
+                    }
+                    Ok((n, p.type_name()?))
+                })
+            })?)
+        } else if self.eat_kw("enum") {
+            TypeBody::Enum(self.parens(|p| if p.is_punct(")") { Ok(Vec::new()) } else { p.comma_list(Self::string) })?)
+        } else if self.is_punct("(") {
+            TypeBody::Composite(self.parens(|p| if p.is_punct(")") { Ok(Vec::new()) } else { p.comma_list(Self::attribute) })?)
+        } else {
+            return Err(self.error());
+        };
+        Ok(Statement::CreateType(Box::new(CreateType { name, body })))
+    }
+
+    pub fn create_domain(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        let name = self.object_name()?;
+        self.eat_kw("as");
+        let base = self.type_name()?;
+        let (mut not_null, mut default, mut checks) = (false, None, Vec::new());
+        loop {
+            let constraint = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
+            if self.eat_kws(&["not", "null"]) {
+                not_null = true;
+            } else if self.eat_kw("null") {
+            } else if self.eat_kw("check") {
+                let start = self.span().end;
+                let e = self.parens(Self::expr)?;
+                checks.push((constraint, e, Span { start, end: self.last_end() - 1 }));
+            } else if constraint.is_some() {
+                return Err(self.error());
+            } else if self.eat_kw("default") {
+                let start = self.span().start;
+                let e = self.b_expr()?;
+                default = Some((e, self.span_from(start)));
+            } else if self.eat_kw("collate") {
+                self.object_name()?;
+            } else {
+                let body = TypeBody::Domain { base, not_null, default, checks };
+                return Ok(Statement::CreateType(Box::new(CreateType { name, body })));
+            }
+        }
+    }
+
+    /// A field of a composite type.
+    fn attribute(&mut self) -> Result<(Ident, TypeName), SqlError> {
+        let n = self.col_id()?;
+        let ty = self.type_name()?;
+        if self.eat_kw("collate") {
+            self.object_name()?;
+        }
+        Ok((n, ty))
+    }
+
+    /// ALTER TYPE and ALTER DOMAIN, behind these words.
+    pub fn alter_type(&mut self, kind: ObjectKind) -> Result<Statement, SqlError> {
+        let name = self.object_name()?;
+        let action = if kind == ObjectKind::Domain { self.alter_domain_action()? } else { self.alter_type_action()? };
+        Ok(Statement::AlterType(Box::new(AlterType { kind, name, action })))
+    }
+
+    /// What types and domains have in common.
+    fn alter_any_type(&mut self) -> Result<Option<AlterTypeAction>, SqlError> {
+        Ok(Some(if self.eat_kws(&["rename", "to"]) {
+            AlterTypeAction::Rename(self.col_id()?)
+        } else if self.eat_kws(&["owner", "to"]) {
+            AlterTypeAction::OwnerTo(self.col_label()?.name)
+        } else if self.eat_kws(&["set", "schema"]) {
+            AlterTypeAction::SetSchema(self.col_id()?)
+        } else {
+            return Ok(None);
+        }))
+    }
+
+    fn alter_type_action(&mut self) -> Result<AlterTypeAction, SqlError> {
+        let pos = self.pos();
+        if let Some(a) = self.alter_any_type()? {
+            return Ok(a);
+        }
+        if self.eat_kws(&["add", "value"]) {
+            let if_not_exists = self.if_not_exists()?;
+            let label = self.string()?;
+            let place = if self.eat_kw("before") {
+                Some((true, self.string()?))
+            } else if self.eat_kw("after") {
+                Some((false, self.string()?))
+            } else {
+                None
+            };
+            return Ok(AlterTypeAction::AddValue { label, if_not_exists, place });
+        }
+        if self.eat_kws(&["rename", "value"]) {
+            let from = self.string()?;
+            self.expect_kw("to")?;
+            return Ok(AlterTypeAction::RenameValue { from, to: self.string()? });
+        }
+        if self.eat_kws(&["rename", "attribute"]) {
+            let from = self.col_id()?;
+            self.expect_kw("to")?;
+            let to = self.col_id()?;
+            if !self.eat_kw("cascade") {
+                self.eat_kw("restrict");
+            }
+            return Ok(AlterTypeAction::RenameAttribute { from, to });
+        }
+        if self.is_any_kw(&["add", "drop", "alter", "set"]) && matches!(self.tok(), Tok::Word(_)) {
+            return Err(SqlError::unsupported("changing the attributes of a type", "create a new type").at(pos));
+        }
+        Err(self.error())
+    }
+
+    fn alter_domain_action(&mut self) -> Result<AlterTypeAction, SqlError> {
+        if let Some(a) = self.alter_any_type()? {
+            return Ok(a);
+        }
+        Ok(if self.eat_kws(&["set", "not", "null"]) {
+            AlterTypeAction::NotNull(true)
+        } else if self.eat_kws(&["drop", "not", "null"]) {
+            AlterTypeAction::NotNull(false)
+        } else if self.eat_kws(&["drop", "default"]) {
+            AlterTypeAction::Default(None)
+        } else if self.eat_kws(&["set", "default"]) {
+            let start = self.span().start;
+            let e = self.expr()?;
+            AlterTypeAction::Default(Some((e, self.span_from(start))))
+        } else if self.eat_kw("add") {
+            let name = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
+            self.expect_kw("check")?;
+            let start = self.span().end;
+            let e = self.parens(Self::expr)?;
+            let span = Span { start, end: self.last_end() - 1 };
+            let valid = !self.eat_kws(&["not", "valid"]);
+            AlterTypeAction::AddCheck { name, check: e, span, valid }
+        } else if self.eat_kws(&["drop", "constraint"]) {
+            let if_exists = self.if_exists()?;
+            let name = self.col_id()?;
+            if !self.eat_kw("cascade") {
+                self.eat_kw("restrict");
+            }
+            AlterTypeAction::DropCheck { name, if_exists }
+        } else if self.eat_kws(&["rename", "constraint"]) {
+            let from = self.col_id()?;
+            self.expect_kw("to")?;
+            AlterTypeAction::RenameCheck { from, to: self.col_id()? }
+        } else if self.eat_kws(&["validate", "constraint"]) {
+            AlterTypeAction::Validate(self.col_id()?)
+        } else {
+            return Err(self.error());
+        })
+    }
+}
