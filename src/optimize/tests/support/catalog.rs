@@ -53,6 +53,8 @@ impl Fixed {
                 defaults: vec![],
                 checks: vec![],
                 unique: vec![],
+                generated: vec![],
+                def: Default::default(),
             })
         };
         Fixed { relations: RELATIONS.iter().map(relation).collect(), ctx: EvalCtx::default() }
