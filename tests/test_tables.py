@@ -357,6 +357,12 @@ def test_explain_tells_the_look_up(db):
     assert "public.looked_a on public.looked (look-up of 2 keys)" in text
 
 
+def test_explain_tells_order_and_limit(db):
+    db.execute("CREATE TABLE sorted (a int, b int)")
+    text = [r[0] for r in db.execute("EXPLAIN SELECT b FROM sorted ORDER BY b DESC LIMIT 3 OFFSET 1")]
+    assert text[0] == "Finish order by #0 desc, limit 3, offset 1", text
+
+
 def test_as_of_in_a_block_is_the_past(riverdelta):
     """What a block has written is not part of any past; what it has made has none."""
     riverdelta.sql("CREATE TABLE t (k int)", "INSERT INTO t VALUES (1), (2)", "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t")

@@ -96,7 +96,7 @@ impl Session {
                 match finishing {
                     Some(f) => {
                         let peek = optimize::plan_peek(&optimized, f, &octx, &|id| self.shared.planner.indexes_on(&running, id))?;
-                        Ok(text + &used_arrangements(&peek, &names))
+                        Ok(finishing_text(&peek.finishing) + &text + &used_arrangements(&peek, &names))
                     }
                     None => Ok(text),
                 }
