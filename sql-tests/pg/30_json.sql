@@ -32,3 +32,15 @@ SELECT jsonb_object_agg(null, 1);
 SELECT jsonb_agg(x) FROM (SELECT 1 AS x WHERE false) q;
 SELECT jsonb_agg(DISTINCT dept_id) FROM emp;
 SELECT jsonb_agg(salary ORDER BY id) FILTER (WHERE active) FROM emp;
+-- a function's column with a name of its own keeps it under an alias
+SELECT * FROM json_array_elements('[1,"a"]') q;
+SELECT e.value, e FROM jsonb_array_elements('[{"k":1},2]') e WHERE e.value <> '2';
+SELECT * FROM jsonb_array_elements_text('["x",null]') e(word);
+SELECT e.value, ordinality FROM json_array_elements_text('["x","y"]') WITH ORDINALITY e ORDER BY 2;
+SELECT n, s.s FROM generate_series(1, 2) n, generate_series(n, 2) s ORDER BY 1, 2;
+SELECT e.e FROM jsonb_array_elements('[1]') e;
+-- an unknown variable is an error, also inside a predicate; a number too large for double() too
+SELECT jsonb_path_query('{"n": 3}', '$ ? (@.n > $limit)');
+SELECT jsonb_path_query('{"n": 3}', '$ ? (exists($limit))');
+SELECT jsonb_path_exists('{"n": "x"}', '$ ? (@.n + 1 > 2)');
+SELECT jsonb_path_query('1e400', '$.double()');

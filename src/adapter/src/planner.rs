@@ -325,6 +325,7 @@ pub fn quote(name: &str) -> String {
 
 /// The evaluation context of a maintained object.
 pub fn captured_ctx(captured: &CapturedSettings, catalog: &Arc<Catalog>) -> EvalCtx {
+    let text_search = Some(captured.text_search.clone()).filter(|t| !t.is_empty()).map(|t| ("default_text_search_config".to_owned(), t));
     EvalCtx {
         timezone: captured.timezone.clone(),
         date_style: captured.date_style(),
@@ -334,7 +335,7 @@ pub fn captured_ctx(captured: &CapturedSettings, catalog: &Arc<Catalog>) -> Eval
         user: captured.user.clone(),
         database: DATABASE.into(),
         search_path: captured.search_path.clone(),
-        catalog: Arc::new(crate::builtin::Names::new(catalog.clone(), captured.search_path.clone(), Vec::new())),
+        catalog: Arc::new(crate::builtin::Names::new(catalog.clone(), captured.search_path.clone(), text_search.into_iter().collect())),
         ..EvalCtx::default()
     }
 }

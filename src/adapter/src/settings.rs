@@ -54,6 +54,12 @@ const DEFS: &[Def] = &[
         "Sets the message levels that are sent to the client.",
     ),
     reported("DateStyle", "ISO, MDY", Check::DateStyle, "Sets the display format for date and time values."),
+    def(
+        "default_text_search_config",
+        "pg_catalog.english",
+        Check::OneOf(&["pg_catalog.english", "pg_catalog.simple", "english", "simple"]),
+        "Sets default text search configuration.",
+    ),
     def("default_transaction_isolation", "strict serializable", Check::OneOf(ISOLATION), "Sets the transaction isolation level of each new transaction."),
     def("default_transaction_read_only", "off", Check::Bool, "Sets the default read-only status of new transactions."),
     def("enable_seqscan", "on", Check::Bool, "Accepted for compatibility."),
@@ -121,6 +127,9 @@ pub struct CapturedSettings {
     pub bytea_escape: bool,
     pub search_path: Vec<String>,
     pub user: String,
+    /// Empty: the default.
+    #[serde(default)]
+    pub text_search: String,
 }
 
 fn find(name: &str) -> Option<&'static Def> {
@@ -378,6 +387,7 @@ impl Settings {
             bytea_escape: self.bytea_escape(),
             search_path: self.search_path(),
             user: self.value("session_authorization"),
+            text_search: self.value("default_text_search_config"),
         }
     }
 }

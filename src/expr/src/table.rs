@@ -15,6 +15,8 @@ use std::sync::OnceLock;
 mod json;
 /// Functions over the system.
 mod system;
+/// Functions of text search.
+mod tsearch;
 
 /// A call of a set-returning function on each input row.
 #[derive(Clone, Debug, PartialEq)]
@@ -293,4 +295,4 @@ const ENTRIES: &[TableEntry] = &[
 ];
 
 /// The files' tables.
-const TABLES: &[&[TableEntry]] = &[ENTRIES, json::ENTRIES, system::ENTRIES];
+const TABLES: &[&[TableEntry]] = &[ENTRIES, json::ENTRIES, system::ENTRIES, tsearch::ENTRIES];

@@ -43,6 +43,8 @@ const EQUALITY: &[&str] = &[
     "range_eq",
     "multirange_eq",
     "oidvectoreq",
+    "tsvector_eq",
+    "tsquery_eq",
     "uint2eq",
     "uint4eq",
     "uint8eq",
@@ -88,7 +90,8 @@ pub fn same_keys(a: &SqlType, b: &SqlType) -> bool {
 pub fn equal_is_identical(ty: &SqlType) -> bool {
     use SqlType::*;
     match ty {
-        Numeric | Float4 | Float8 | Bpchar | Interval | Jsonb | Json | JsonPath | Range(_) | Multirange(_) | UserRange(_) | UserMultirange(_) | Map(_) => false,
+        Numeric | Float4 | Float8 | Bpchar | Interval | Jsonb | Json | JsonPath | TsQuery | Range(_) | Multirange(_) | UserRange(_) | UserMultirange(_)
+        | Map(_) => false,
         Array(t) | List(t) => equal_is_identical(t),
         Record(r) => r.fields.iter().all(|(_, t)| equal_is_identical(&t.ty)),
         _ => true,
@@ -126,6 +129,8 @@ pub fn equality(a: Scalar, b: Scalar, ty: &SqlType, null_safe: bool) -> Result<S
         Money => 888,
         Bit => 1581,
         VarBit => 1666,
+        TsVector => 3618,
+        TsQuery => 3664,
         Xid8 => 5084,
         PgLsn => 3233,
         Array(_) | Int2Vector | List(_) | Map(_) => 744,

@@ -243,12 +243,12 @@ pub const BPCHAR: &[Entry] = six!(|c: &mut CallArgs<'_>, op| strings(c, op, true
     ["bpchareq"], ["bpcharne"], ["bpcharlt", "bpchar_pattern_lt"], ["bpcharle", "bpchar_pattern_le"], ["bpchargt", "bpchar_pattern_gt"], ["bpcharge", "bpchar_pattern_ge"]);
 pub const BYTEA: &[Entry] = six!(bytes; ["byteaeq", "macaddr_eq", "macaddr8_eq"], ["byteane", "macaddr_ne", "macaddr8_ne"], ["bytealt", "macaddr_lt", "macaddr8_lt"], ["byteale", "macaddr_le", "macaddr8_le"], ["byteagt", "macaddr_gt", "macaddr8_gt"], ["byteage", "macaddr_ge", "macaddr8_ge"]);
 pub const ANY: &[Entry] = six!(any;
-    ["numeric_eq", "interval_eq", "timetz_eq", "uuid_eq", "jsonb_eq", "network_eq", "array_eq", "range_eq", "multirange_eq", "oidvectoreq"],
-    ["numeric_ne", "interval_ne", "timetz_ne", "uuid_ne", "jsonb_ne", "network_ne", "array_ne", "range_ne", "multirange_ne", "oidvectorne"],
-    ["numeric_lt", "interval_lt", "timetz_lt", "uuid_lt", "jsonb_lt", "network_lt", "array_lt", "range_lt", "multirange_lt", "oidvectorlt"],
-    ["numeric_le", "interval_le", "timetz_le", "uuid_le", "jsonb_le", "network_le", "array_le", "range_le", "multirange_le", "oidvectorle"],
-    ["numeric_gt", "interval_gt", "timetz_gt", "uuid_gt", "jsonb_gt", "network_gt", "array_gt", "range_gt", "multirange_gt", "oidvectorgt"],
-    ["numeric_ge", "interval_ge", "timetz_ge", "uuid_ge", "jsonb_ge", "network_ge", "array_ge", "range_ge", "multirange_ge", "oidvectorge"]);
+    ["numeric_eq", "interval_eq", "timetz_eq", "uuid_eq", "jsonb_eq", "network_eq", "array_eq", "range_eq", "multirange_eq", "oidvectoreq", "tsvector_eq", "tsquery_eq"],
+    ["numeric_ne", "interval_ne", "timetz_ne", "uuid_ne", "jsonb_ne", "network_ne", "array_ne", "range_ne", "multirange_ne", "oidvectorne", "tsvector_ne", "tsquery_ne"],
+    ["numeric_lt", "interval_lt", "timetz_lt", "uuid_lt", "jsonb_lt", "network_lt", "array_lt", "range_lt", "multirange_lt", "oidvectorlt", "tsvector_lt", "tsquery_lt"],
+    ["numeric_le", "interval_le", "timetz_le", "uuid_le", "jsonb_le", "network_le", "array_le", "range_le", "multirange_le", "oidvectorle", "tsvector_le", "tsquery_le"],
+    ["numeric_gt", "interval_gt", "timetz_gt", "uuid_gt", "jsonb_gt", "network_gt", "array_gt", "range_gt", "multirange_gt", "oidvectorgt", "tsvector_gt", "tsquery_gt"],
+    ["numeric_ge", "interval_ge", "timetz_ge", "uuid_ge", "jsonb_ge", "network_ge", "array_ge", "range_ge", "multirange_ge", "oidvectorge", "tsvector_ge", "tsquery_ge"]);
 pub const RECORD: &[Entry] = six!(any; ["record_eq"], ["record_ne"], ["record_lt"], ["record_le"], ["record_gt"], ["record_ge"]);
 pub const IMAGE: &[Entry] = six!(images;
     ["record_image_eq"], ["record_image_ne"], ["record_image_lt"], ["record_image_le"], ["record_image_gt"], ["record_image_ge"]);
@@ -292,7 +292,9 @@ pub const FUNCS: &[Entry] = &[
             "xid8cmp",
             "pg_lsn_cmp",
             "bttext_pattern_cmp",
-            "btbpchar_pattern_cmp"
+            "btbpchar_pattern_cmp",
+            "tsvector_cmp",
+            "tsquery_cmp"
         ],
         three_way
     ),

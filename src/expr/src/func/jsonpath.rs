@@ -249,6 +249,10 @@ impl Run<'_> {
                 return Err(SqlError::new(state::SQL_JSON_ARRAY_NOT_FOUND, "jsonpath item method .size() can only be applied to an array"))
             }
             (Method::Size, _) => out.push(Jsonb::Number(Numeric::from(1))),
+            (Method::Double, Jsonb::Number(n)) if n.to_f64().is_infinite() => {
+                let m = "numeric argument of jsonpath item method .double() is out of range for type double precision";
+                return Err(SqlError::new(state::NON_NUMERIC_SQL_JSON_ITEM, m));
+            }
             (Method::Double, Jsonb::Number(n)) => out.push(Jsonb::Number(n)),
             (Method::Double, Jsonb::String(s)) => match repr::text::parse_f64(&s) {
                 Ok(f) if f.is_finite() => out.push(Jsonb::Number(Numeric::from_f64(f))),
@@ -292,16 +296,15 @@ impl Run<'_> {
             },
             Expr::Not(x) => self.truth(x, at)?.map(|b| !b),
             Expr::IsUnknown(x) => Some(self.truth(x, at)?.is_none()),
-            Expr::Exists(x) => match self.items(x, at) {
-                Ok(i) => Some(!i.is_empty()),
-                Err(_) => None,
-            },
+            Expr::Exists(x) => unless_unknown(self.items(x, at))?.map(|i| !i.is_empty()),
             Expr::Binary(op @ (PathOp::Eq | PathOp::Ne | PathOp::Lt | PathOp::Le | PathOp::Gt | PathOp::Ge), a, b) => {
-                let (Ok(x), Ok(y)) = (self.unwrapped(a, at), self.unwrapped(b, at)) else { return Ok(None) };
+                let (x, y) = (unless_unknown(self.unwrapped(a, at))?, unless_unknown(self.unwrapped(b, at))?);
+                let (Some(x), Some(y)) = (x, y) else { return Ok(None) };
                 self.some_pair(&x, &y, |l, r| compare(*op, l, r))
             }
             Expr::Binary(PathOp::StartsWith, a, b) => {
-                let (Ok(x), Ok(y)) = (self.unwrapped(a, at), self.items(b, at)) else { return Ok(None) };
+                let (x, y) = (unless_unknown(self.unwrapped(a, at))?, unless_unknown(self.items(b, at))?);
+                let (Some(x), Some(y)) = (x, y) else { return Ok(None) };
                 self.some_pair(&x, &y, |l, r| match (l, r) {
                     (Jsonb::String(l), Jsonb::String(r)) => Some(l.starts_with(r.as_str())),
                     _ => None,
@@ -309,7 +312,7 @@ impl Run<'_> {
             }
             Expr::LikeRegex { value: a, pattern, flags } => {
                 let re = regex::compile(pattern, regex_flags(flags)?)?;
-                let Ok(x) = self.unwrapped(a, at) else { return Ok(None) };
+                let Some(x) = unless_unknown(self.unwrapped(a, at))? else { return Ok(None) };
                 self.some_pair(&x, &[Jsonb::Null], |l, _| match l {
                     Jsonb::String(s) => re.is_match(s).ok(),
                     _ => None,
@@ -439,6 +442,15 @@ pub fn query(args: &[Value], silent: bool) -> Result<Option<Vec<Jsonb>>, SqlErro
     match run.items(&path.expr, At { current: root, last: None }) {
         Ok(items) => Ok(Some(items)),
         Err(e) if silent && suppressible(&e) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// What a predicate compares; `None` if the data made it unknown. Errors of the path remain errors.
+fn unless_unknown(items: Result<Items, SqlError>) -> Result<Option<Items>, SqlError> {
+    match items {
+        Ok(i) => Ok(Some(i)),
+        Err(e) if suppressible(&e) => Ok(None),
         Err(e) => Err(e),
     }
 }

@@ -113,6 +113,8 @@ pub mod temporal;
 pub mod text;
 /// SQL values as JSON, and JSON as SQL rows.
 pub mod to_json;
+/// Text search.
+pub mod tsearch;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Volatility {
@@ -237,6 +239,7 @@ const TABLES: &[&[Entry]] = &[
     geo::PATHS,
     geo::POLYGONS,
     geo::CIRCLES,
+    tsearch::FUNCS,
 ];
 
 /// The files' tables of our own entries.

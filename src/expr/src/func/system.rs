@@ -5,6 +5,7 @@
 use super::cast::{text_in, text_out};
 use super::lift::{constant, Call, Str};
 use super::text::{parse_ident, quote_ident};
+use super::tsearch::dict as tsearch;
 use super::Entry;
 use crate::catalog;
 use crate::ctx::EvalCtx;
@@ -80,7 +81,8 @@ impl repr::style::RegNames for CatalogNames {
             RegKind::Namespace => self.0.namespace_name(oid).map(|n| quote_ident(&n)),
             RegKind::Role => self.0.role_name(oid).map(|n| quote_ident(&n)),
             RegKind::Collation => catalog::collations().iter().find(|c| c.oid == oid).map(|c| quote_ident(c.name)),
-            RegKind::Config | RegKind::Dictionary => None,
+            RegKind::Config => tsearch::Config::of_oid(oid).ok().map(|c| c.name().to_owned()),
+            RegKind::Dictionary => tsearch::Dictionary::ALL.into_iter().find(|d| d.oid() == oid).map(|d| d.name().to_owned()),
         }
     }
 
@@ -138,7 +140,9 @@ impl repr::style::RegNames for CatalogNames {
                 let hit = catalog::collations().iter().find(|c| c.name == n);
                 hit.map(|c| c.oid).ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("collation \"{name}\" for encoding \"UTF8\" does not exist")))
             }
-            _ => Err(SqlError::unsupported(format!("the name {name} here"), "text search objects do not exist")),
+            RegKind::Config => tsearch::Config::of_name(name).map(tsearch::Config::oid),
+            RegKind::Dictionary => tsearch::Dictionary::of_name(name).map(tsearch::Dictionary::oid),
+            _ => Err(SqlError::unsupported(format!("the name {name} here"), "name the operator by its OID")),
         }
     }
 }

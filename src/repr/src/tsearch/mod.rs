@@ -6,8 +6,8 @@
 //!   tsvector   Postgres's own size u32, count u32, then each lexeme: 1 if it has no positions else 0, word, 0x00,
 //!              and with positions: !count u16, (!position u16, !weight u8) each
 //!   tsquery    length of the head u32, the head, then per operand a byte: weights, prefix (they do not count in comparisons)
-//!     head     items u32, Postgres's own size u32, the tree, right operand first:
-//!              operand 1, checksum i32, word, 0x00    operator 2, its number, operands, of a phrase the distance u16
+//!     head     items u32, Postgres's own size u32, the tree, right operand first (numbers complemented, since the greater come first):
+//!              operator 1, its number, operands, of a phrase the distance u16    operand 2, checksum i32, word, 0x00
 //! ```
 //!
 //! Promise: [`TsVector::read`] and [`TsQuery::read`] of written bytes give the same value; of damaged bytes some value.
@@ -29,7 +29,8 @@ pub const POSITION_LIMIT: u16 = 1 << 14;
 pub const POSITIONS_MAX: usize = 256;
 /// All words and positions of a document.
 const VECTOR_BYTES_MAX: usize = (1 << 20) - 1;
-/// How deep a query may nest, so that walking it is safe on any stack.
+/// How deep a query may nest and, since a chain of operators nests too, how many operators its text may have: walking it, and dropping it,
+/// is safe on any stack.
 pub const QUERY_DEPTH_MAX: usize = 1_000;
 
 /// Where a word stands: position (from 1) and weight, 3 for A down to 0 for D.
@@ -74,6 +75,10 @@ pub struct TsQuery(pub Option<Node>);
 
 pub(crate) fn syntax(what: impl Into<String>) -> SqlError {
     SqlError::new(state::SYNTAX_ERROR, what)
+}
+
+pub fn query_too_large() -> SqlError {
+    too_large("tsquery is too large".into())
 }
 
 pub fn too_large(what: String) -> SqlError {
@@ -334,30 +339,30 @@ impl Node {
     fn put(&self, head: &mut Vec<u8>, tail: &mut Vec<u8>) {
         match self {
             Node::Val(o) => {
-                head.push(1);
-                head.extend_from_slice(&((checksum(&o.word) as u32) ^ 1 << 31).to_be_bytes());
+                head.push(2);
+                head.extend_from_slice(&(!((checksum(&o.word) as u32) ^ 1 << 31)).to_be_bytes());
                 head.extend_from_slice(o.word.as_bytes());
                 head.push(0);
                 tail.push(o.weights << 1 | u8::from(o.prefix));
             }
             _ => {
-                head.extend_from_slice(&[2, self.number()]);
+                head.extend_from_slice(&[1, !self.number()]);
                 self.operands().into_iter().for_each(|n| n.put(head, tail));
                 if let Node::Phrase(_, d) = self {
-                    head.extend_from_slice(&d.to_be_bytes());
+                    head.extend_from_slice(&(!d).to_be_bytes());
                 }
             }
         }
     }
 
     fn take(c: &mut Cursor<'_>, tail: &mut Cursor<'_>, depth: usize) -> Node {
-        if depth > QUERY_DEPTH_MAX || c.u8() != 2 {
+        if depth > QUERY_DEPTH_MAX || c.u8() != 1 {
             c.bytes::<4>();
             let word = c.word();
             let flags = tail.u8();
             return Node::Val(Operand { word, weights: flags >> 1 & 15, prefix: flags & 1 == 1 });
         }
-        let op = c.u8();
+        let op = !c.u8();
         let right = Node::take(c, tail, depth + 1);
         if op == NOT {
             return Node::Not(Box::new(right));
@@ -365,7 +370,7 @@ impl Node {
         let both = Box::new((Node::take(c, tail, depth + 1), right));
         match op {
             AND => Node::And(both),
-            PHRASE => Node::Phrase(both, c.u16()),
+            PHRASE => Node::Phrase(both, !c.u16()),
             _ => Node::Or(both),
         }
     }
@@ -435,7 +440,7 @@ impl TsQuery {
     /// Errors: 54000 if it nests too deep.
     pub fn checked(self) -> Result<TsQuery, SqlError> {
         match &self.0 {
-            Some(n) if n.depth() > QUERY_DEPTH_MAX => Err(too_large("tsquery is too large".into())),
+            Some(n) if n.depth() > QUERY_DEPTH_MAX => Err(query_too_large()),
             _ => Ok(self),
         }
     }

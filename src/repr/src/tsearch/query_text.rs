@@ -4,7 +4,7 @@
 //! what a word stands for: a tree, or nothing for a stop word, in which case the operators around it are mended.
 
 use super::vector_text::{is_blank, quote, Tokens};
-use super::{syntax, too_large, Node, Operand, TsQuery, POSITION_LIMIT, QUERY_DEPTH_MAX, WORD_BYTES_MAX};
+use super::{query_too_large, syntax, too_large, Node, Operand, TsQuery, POSITION_LIMIT, QUERY_DEPTH_MAX, WORD_BYTES_MAX};
 use crate::error::{state, SqlError};
 
 /// What a word of a query's text stands for.
@@ -40,6 +40,7 @@ struct Parser<'a, 's> {
     rest: &'a str,
     source: &'s mut dyn Source,
     depth: usize,
+    operators: usize,
 }
 
 impl Parser<'_, '_> {
@@ -99,6 +100,10 @@ impl Parser<'_, '_> {
             if priority < 3 {
                 self.rest = &self.rest[1..];
             }
+            self.operators += 1;
+            if self.operators > QUERY_DEPTH_MAX {
+                return Err(query_too_large());
+            }
             let right = self.binary(priority)?;
             let both = Box::new((left, right));
             left = match priority {
@@ -112,7 +117,7 @@ impl Parser<'_, '_> {
     fn unary(&mut self) -> Result<Part, SqlError> {
         self.depth += 1;
         if self.depth > QUERY_DEPTH_MAX {
-            return Err(too_large("tsquery is too large".into()));
+            return Err(query_too_large());
         }
         self.blanks();
         let part = match self.rest.chars().next() {
@@ -196,7 +201,7 @@ fn mend(part: Part) -> (Option<Node>, u16, u16) {
 
 /// Reads a query with operators; what words stand for, `source` says. Errors: 42601, 22023, 54000, the source's.
 pub fn parse_query(text: &str, source: &mut dyn Source) -> Result<TsQuery, SqlError> {
-    let mut p = Parser { all: text, rest: text, source, depth: 0 };
+    let mut p = Parser { all: text, rest: text, source, depth: 0, operators: 0 };
     p.blanks();
     if p.rest.is_empty() {
         return Ok(TsQuery(None));
@@ -222,7 +227,7 @@ fn priority(n: &Node) -> u8 {
 fn print(n: &Node, above: u8, right_of_phrase: bool, out: &mut String) {
     let own = priority(n);
     let phrase = matches!(n, Node::Phrase(..));
-    let brackets = own < above || (phrase && (own == above || right_of_phrase));
+    let brackets = own < above || (phrase && right_of_phrase);
     match n {
         Node::Val(o) => {
             quote(&o.word, out);

@@ -257,8 +257,8 @@ impl Binder<'_> {
             _ => super::query::figure_name(&functions[0].0).unwrap_or_else(|| "?column?".into()),
         };
         let mut names: Vec<String> = parts.iter().flat_map(|p| p.1.clone()).collect();
-        // One function's one plain column is named by the alias.
-        if scalar {
+        // One function's one plain column is named by the alias, unless it has a name of its own (json_array_elements).
+        if scalar && !(matches!(parts[0].0, Hir::CallTable { .. }) && names[0] != default_name) {
             if let Some(a) = alias {
                 names[0] = a.name.name.clone();
             }
