@@ -346,6 +346,7 @@ pub fn session_ctx(
     catalog: &Arc<Catalog>,
     user: &str,
     sequences: crate::sequences::Access,
+    temp_schema: Option<&str>,
     now_micros: i64,
     statement_micros: i64,
 ) -> EvalCtx {
@@ -362,7 +363,7 @@ pub fn session_ctx(
         user: user.into(),
         database: DATABASE.into(),
         search_path: search_path.clone(),
-        catalog: Arc::new(crate::builtin::Names::new(catalog.clone(), search_path, shown).with_sequences(sequences)),
+        catalog: Arc::new(crate::builtin::Names::new(catalog.clone(), search_path, shown).with_session(sequences, temp_schema)),
         ..EvalCtx::default()
     }
 }

@@ -54,6 +54,7 @@ const DEFS: &[Def] = &[
         "Sets the message levels that are sent to the client.",
     ),
     reported("DateStyle", "ISO, MDY", Check::DateStyle, "Sets the display format for date and time values."),
+    def("default_table_access_method", "heap", Check::Any, "Accepted for compatibility."),
     def(
         "default_text_search_config",
         "pg_catalog.english",

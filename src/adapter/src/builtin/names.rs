@@ -24,7 +24,9 @@ impl Names {
         Names { catalog, search_path, settings: settings.into_iter().collect(), sequences: None }
     }
 
-    pub fn with_sequences(self, sequences: crate::sequences::Access) -> Names {
+    /// A session's sequences, and its temporary objects, which are found first.
+    pub fn with_session(mut self, sequences: crate::sequences::Access, temp_schema: Option<&str>) -> Names {
+        self.search_path.splice(0..0, temp_schema.map(str::to_owned));
         Names { sequences: Some(sequences), ..self }
     }
 
@@ -78,6 +80,7 @@ impl CatalogView for Names {
     fn relation_oid(&self, parts: &[String]) -> Option<u32> {
         let (schemas, name): (Vec<&str>, &String) = match parts {
             [name] => (std::iter::once("pg_catalog").chain(self.search_path.iter().map(String::as_str)).collect(), name),
+            [schema, name] | [_, schema, name] if schema == "pg_temp" => (self.search_path.first().map(String::as_str).into_iter().collect(), name),
             [schema, name] | [_, schema, name] => (vec![schema], name),
             _ => return None,
         };

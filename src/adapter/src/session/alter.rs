@@ -611,7 +611,7 @@ impl Session {
 
     pub(super) fn create_sequence(&mut self, mut p: CreateSequencePlan) -> Result<Response, SqlError> {
         let mut ops = Vec::new();
-        if p.temporary {
+        if p.temporary || p.name.schema == "pg_temp" {
             p.name.schema = self.temp_schema(&mut ops);
         }
         if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {

@@ -156,6 +156,7 @@ impl Session {
     async fn create_table(&mut self, mut p: CreateTablePlan) -> Result<Response, SqlError> {
         let tag = Response::Tag("CREATE TABLE".into());
         let mut ops = Vec::new();
+        p.temporary |= p.name.schema == "pg_temp";
         if p.temporary {
             p.name.schema = self.temp_schema(&mut ops);
         }
@@ -193,21 +194,26 @@ impl Session {
         Ok(self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps))
     }
 
-    async fn create_table_as(&mut self, p: CreateTableAsPlan) -> Result<Response, SqlError> {
+    async fn create_table_as(&mut self, mut p: CreateTableAsPlan) -> Result<Response, SqlError> {
+        let mut ops = Vec::new();
+        let temporary = p.name.schema == "pg_temp";
+        if temporary {
+            p.name.schema = self.temp_schema(&mut ops);
+        }
         if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
             return Ok(Response::Tag("CREATE TABLE AS".into()));
         }
         let rows = if p.with_data { self.collect(p.query).await? } else { vec![] };
         let n = p.desc.arity();
-        let table =
-            Table { defaults: vec![None; n], checks: vec![], primary_key: None, unique: vec![], temporary: false, generated: vec![], sequences: vec![] };
+        let table = Table { defaults: vec![None; n], checks: vec![], primary_key: None, unique: vec![], temporary, generated: vec![], sequences: vec![] };
         let mut desc = p.desc;
         desc.keys.clear();
         desc.types.iter_mut().for_each(|t| t.nullable = true);
         let sql = table_sql(&p.name, &desc, &table);
         let deps = user_types(&self.catalog(), &desc);
         let item = self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps);
-        self.apply(vec![Op::Create { item: Box::new(item.clone()), plan: None }])?;
+        ops.push(Op::Create { item: Box::new(item.clone()), plan: None });
+        self.apply(ops)?;
         let count = rows.len();
         self.write(&item, rows.into_iter().map(|r| (r, 1)).collect()).await?;
         Ok(Response::Tag(if p.with_data { format!("SELECT {count}") } else { "CREATE TABLE AS".into() }))
@@ -222,6 +228,7 @@ impl Session {
         if materialized && over_temporary {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "materialized views must not use temporary tables or views"));
         }
+        p.temporary |= p.name.schema == "pg_temp";
         if over_temporary && !p.temporary {
             p.temporary = true;
             self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), format!("view \"{}\" will be a temporary view", p.name.name)));
@@ -461,10 +468,10 @@ impl Session {
     /// The session's schema for temporary objects, made on demand.
     pub(super) fn temp_schema(&mut self, ops: &mut Vec<Op>) -> String {
         let name = self.temp_schema_name();
-        if self.temp_schema.is_none() {
+        if !self.catalog().has_schema(&name) {
             ops.push(Op::CreateSchema { name: name.clone(), oid: self.shared.allocate_id().0 as u32 });
-            self.temp_schema = Some(name.clone());
         }
+        self.temp_schema = Some(name.clone());
         name
     }
 

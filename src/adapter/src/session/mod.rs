@@ -247,7 +247,7 @@ impl Session {
 
     /// Settings that value text depends on (TimeZone, DateStyle, IntervalStyle, bytea_output, extra_float_digits).
     pub fn text_context(&self) -> EvalCtx {
-        session_ctx(&self.settings, &self.catalog(), &self.user, self.sequences.clone(), now_micros(), now_micros())
+        session_ctx(&self.settings, &self.catalog(), &self.user, self.sequences.clone(), self.temp_schema.as_deref(), now_micros(), now_micros())
     }
 
     /// How long the session may idle in its present state before it is ended with 25P03: `None` is for ever.
@@ -418,7 +418,7 @@ impl Session {
     pub(crate) fn names(&self) -> SessionCatalog<'_> {
         let catalog = self.catalog();
         let now = self.txn.started_micros().unwrap_or_else(now_micros);
-        let mut ctx = session_ctx(&self.settings, &catalog, &self.user, self.sequences.clone(), now, now_micros());
+        let mut ctx = session_ctx(&self.settings, &catalog, &self.user, self.sequences.clone(), self.temp_schema.as_deref(), now, now_micros());
         ctx.random = self.random.clone();
         SessionCatalog {
             catalog,

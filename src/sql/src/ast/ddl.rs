@@ -191,6 +191,8 @@ pub struct CreateIndex {
     pub method: Option<String>,
     /// Empty for a default index.
     pub keys: Vec<(OrderBy, Span)>,
+    /// Operator classes that keys name: all find equal rows alike.
+    pub opclasses: Vec<ObjectName>,
     pub filter: Option<Pos>,
     pub options: Vec<DdlOption>,
 }

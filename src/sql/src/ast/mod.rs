@@ -47,6 +47,14 @@ pub struct ObjectName {
 }
 
 impl ObjectName {
+    /// The name with the schema of temporary objects, if it is to be `temporary` and names none.
+    pub fn in_temp(mut self, temporary: bool) -> ObjectName {
+        if temporary && self.parts.len() == 1 {
+            self.parts.insert(0, "pg_temp".to_owned());
+        }
+        self
+    }
+
     /// The last part.
     pub fn last(&self) -> &str {
         self.parts.last().map_or("", |p| p.as_str())

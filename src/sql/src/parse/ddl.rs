@@ -136,7 +136,7 @@ impl Parser<'_> {
             return self.table_from_source(name, if_not_exists, Vec::new());
         }
         if self.is_kw("as") || self.is_kw("with") {
-            return self.create_table_as(name, if_not_exists, Vec::new());
+            return self.create_table_as(name.in_temp(temporary), if_not_exists, Vec::new());
         }
         if self.is_kw("of") || self.is_kws(&["partition", "of"]) {
             return Err(SqlError::unsupported("CREATE TABLE OF", "list the columns").at(self.pos()));
@@ -144,7 +144,7 @@ impl Parser<'_> {
         // `t (a, b) AS …` has names only.
         if self.is_punct("(") && matches!(self.tok_at(2), Tok::Punct("," | ")")) && !self.is_punct_at(1, ")") {
             let columns = self.col_id_list()?;
-            return self.create_table_as(name, if_not_exists, columns);
+            return self.create_table_as(name.in_temp(temporary), if_not_exists, columns);
         }
         let mut t = CreateTable { name, if_not_exists, temporary, columns: Vec::new(), constraints: Vec::new(), like: Vec::new(), options: Vec::new() };
         self.expect_punct("(")?;
@@ -420,13 +420,16 @@ impl Parser<'_> {
         self.eat_kw("only");
         let on = self.object_name()?;
         let method = if self.eat_kw("using") { Some(self.col_id()?.name) } else { None };
-        let mut keys = Vec::new();
+        let (mut keys, mut opclasses) = (Vec::new(), Vec::new());
         if self.is_punct("(") {
             keys = self.parens(|p| {
                 p.comma_list(|p| {
                     let start = p.span().start;
                     let expr = p.expr()?;
                     let span = p.span_from(start);
+                    if matches!(p.tok(), Tok::Word(_)) && !p.is_any_kw(&["asc", "desc", "nulls"]) {
+                        opclasses.push(p.object_name()?);
+                    }
                     let desc = p.eat_kw("desc");
                     if !desc {
                         p.eat_kw("asc");
@@ -452,7 +455,7 @@ impl Parser<'_> {
         if self.eat_kw("where") {
             self.expr()?;
         }
-        Ok(Statement::CreateIndex(Box::new(CreateIndex { name, if_not_exists, default, unique, on, method, keys, filter, options })))
+        Ok(Statement::CreateIndex(Box::new(CreateIndex { name, if_not_exists, default, unique, on, method, keys, opclasses, filter, options })))
     }
 
     /// The kind of object that DROP, ALTER, COMMENT ON and SHOW CREATE name.

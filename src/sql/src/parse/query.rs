@@ -275,9 +275,12 @@ impl Parser<'_> {
         };
         let targets = if self.at_target_end() { Vec::new() } else { self.comma_list(Self::target)? };
         let into = if self.eat_kw("into") {
-            let _ = self.eat_kw("temporary") || self.eat_kw("temp") || self.eat_kw("unlogged");
+            let temporary = self.eat_kw("temporary") || self.eat_kw("temp");
+            if !temporary {
+                self.eat_kw("unlogged");
+            }
             self.eat_kw("table");
-            Some(self.object_name()?)
+            Some(self.object_name()?.in_temp(temporary))
         } else {
             None
         };

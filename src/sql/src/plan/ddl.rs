@@ -437,6 +437,10 @@ impl Binder<'_> {
         if let Some(m) = i.method.as_deref().filter(|m| !matches!(*m, "btree" | "arrangement" | "hash")) {
             return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("access method \"{m}\" does not exist")));
         }
+        if let Some(o) = i.opclasses.iter().find(|o| !::expr::catalog::opclasses().iter().any(|k| k.name == o.last())) {
+            let m = format!("operator class \"{o}\" does not exist for access method \"btree\"");
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, m).at(o.pos));
+        }
         let (mut keys, mut key_sql, mut words) = (Vec::new(), Vec::new(), Vec::new());
         if i.keys.is_empty() {
             // The default key: the relation's key, else all columns.
@@ -572,6 +576,15 @@ impl Binder<'_> {
                 for n in &d.names {
                     match self.any_object(d.kind, n) {
                         Ok(o) => objects.push(o),
+                        // The index of a key is no object of its own.
+                        Err(e)
+                            if d.kind == ObjectKind::Index
+                                && e.code == state::UNDEFINED_OBJECT
+                                && self.catalog.eval_ctx().catalog.relation_oid(&n.parts).is_some() =>
+                        {
+                            let m = format!("cannot drop index {n} because constraint {n} requires it");
+                            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, m).with_hint(format!("You can drop constraint {n} instead.")));
+                        }
                         Err(e) if d.if_exists && matches!(e.code, state::UNDEFINED_TABLE | state::UNDEFINED_OBJECT) => notices.push(skip(n)),
                         Err(e) => return Err(SqlError { position: None, ..e }),
                     }

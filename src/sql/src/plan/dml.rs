@@ -178,7 +178,7 @@ impl Binder<'_> {
             self.check_insertable(rel, &t.column, i.overriding, q.pos)?;
         }
         let types = used.iter().map(|t| Ok((t.column.name.clone(), self.target_type(rel, t)?.1))).collect::<Result<Vec<_>, SqlError>>()?;
-        let order = b.order.clone();
+        let (order, natural) = (b.order.clone(), b.natural);
         let (hir, assigned) = self.assigned(b, &types, q.pos)?;
         // The table's order, defaults for the rest.
         let mut scalars = Vec::new();
@@ -210,7 +210,7 @@ impl Binder<'_> {
         let arity = outputs.len();
         outputs.extend(order.iter().map(|o| o.column));
         let order = order.iter().enumerate().map(|(i, o)| ColumnOrder { column: arity + i, ..*o }).collect();
-        Ok(Bound { order, ..Bound::new(project(hir, outputs), rel.desc.names.clone()) })
+        Ok(Bound { order, natural, ..Bound::new(project(hir, outputs), rel.desc.names.clone()) })
     }
 
     fn check_count(&self, have: usize, want: usize, i: &ast::Insert, pos: Pos) -> Result<(), SqlError> {

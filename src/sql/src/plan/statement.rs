@@ -388,7 +388,8 @@ impl Binder<'_> {
                 if n.parts.len() == 3 && n.parts[0] != database {
                     return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("cross-database references are not implemented: \"{n}\"")).at(n.pos));
                 }
-                if !self.catalog.schema_exists(schema) {
+                // The session's own schema is made when it is needed.
+                if schema != "pg_temp" && !self.catalog.schema_exists(schema) {
                     return Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist")).at(n.pos));
                 }
                 Ok(FullName { database, schema: schema.clone(), name: name.clone() })
