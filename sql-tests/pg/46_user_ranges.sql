@@ -24,6 +24,8 @@ SELECT '{[1,2),[7,8]}'::priceband_multirange @> 7.5::float8, '{[1,2)}'::priceban
 SELECT unnest(priceband_multirange(priceband(1, 2), priceband(4, 5)));
 SELECT wordrange('ant', 'dog') @> 'cat'::text, wordrange('ant', 'dog') @> 'cow', wordrange('ant', 'dog'), wordrange('a b', 'c,d', '[]');
 SELECT wordrange('dog', 'ant');
+SELECT wordrange('a', 'b')::wordmultirange, 'empty'::wordrange::wordmultirange, '{[a,b)}'::wordmultirange::wordrange;
+SELECT '[a,b)'::wordrange::wordmultirange;
 SELECT wordmultirange(wordrange('a', 'c'), wordrange('b', 'd')), wordmultirange();
 SELECT span(1, 5), spans(span(1, 5), span(7, 9)), pg_typeof(span(1, 5)), pg_typeof(spans()), span(1, 5)::text, '[2,3]'::span;
 SELECT span(1, 5) = int4range(1, 5);

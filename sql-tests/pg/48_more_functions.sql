@@ -61,4 +61,5 @@ SET TimeZone = 'NST3:30NDT,M3.2.0,M11.1.0';
 SELECT timestamptz '2024-07-01 12:00+00', timestamptz '2024-12-01 12:00+00', '2024-07-01 12:00'::timestamptz;
 SET TimeZone = '-4.5';
 SELECT timestamptz '2024-07-01 12:00+00', current_setting('TimeZone');
-RESET TimeZone;
+RESET TIME ZONE;
+SELECT timestamptz '2024-07-01 12:00+00';

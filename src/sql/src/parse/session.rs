@@ -53,6 +53,8 @@ impl Parser<'_> {
                 self.next();
                 if self.eat_kw("all") {
                     Statement::Reset(None)
+                } else if self.eat_kws(&["time", "zone"]) {
+                    Statement::Reset(Some("timezone".into()))
                 } else {
                     Statement::Reset(Some(self.variable_name()?))
                 }

@@ -140,6 +140,10 @@ impl Binder<'_> {
         if from.ty == to.ty {
             return self.apply_typmod(e, to, ctx, false).map(Some);
         }
+        // A range as the multirange of its type; the built-in ones have rows in pg_cast.
+        if ctx == CastContext::Explicit && matches!(from.ty, SqlType::UserRange(_)) && from.ty.range_partner() == to.ty {
+            return self.internal("multirange_construct", vec![e], ColType { nullable: from.nullable, ..to.clone() }).map(Some);
+        }
         if from.ty == SqlType::Unknown {
             // A column of type unknown (a literal deep in a subquery): read as text.
             return match self.pathway(&SqlType::Text, &to.ty, CastContext::Explicit) {
