@@ -181,7 +181,7 @@ struct Window<'d, 'a>(&'d [Spot<'a>]);
 
 impl Document for Window<'_, '_> {
     fn find(&self, operand: &Operand, places: Option<&mut Vec<u16>>) -> Known {
-        let mut hits = self.0.iter().filter(|s| s.operands.iter().any(|o| *o == operand)).peekable();
+        let mut hits = self.0.iter().filter(|s| s.operands.contains(&operand)).peekable();
         let any = hits.peek().is_some();
         if let Some(out) = places {
             out.extend(hits.map(|s| s.place.pos));
