@@ -202,6 +202,29 @@ def test_psycopg_copy(shop, form):
                 assert b"".join(bytes(b) for b in copy) == b'1,"x\ty\\z\n""q""",1.50\n2,,\n3,"",-7\n'
 
 
+BAD_COPIES = {
+    "a zero byte": ("", b"1\ta\0b\n", "22021"),
+    "a zero byte in CSV": ("CSV", b"1,a\0b\n", "22021"),
+    "a zero by its number": ("", b"1\ta\\000b\n", "22021"),
+    "a byte that is no UTF-8, by its number": ("", b"1\t\\xff\n", "22021"),
+    "a header of other names": ("(FORMAT csv, HEADER match)", b"b,a\n55,66\n", "22P04"),
+    "a header of fewer names": ("(FORMAT text, HEADER match)", b"a\n5\t6\n", "22P04"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_COPIES)
+def test_psycopg_copy_of_what_is_no_row(shop, case):
+    form, data, state = BAD_COPIES[case]
+    with shop.connect() as c:
+        c.execute("CREATE TABLE IF NOT EXISTS strict (a int, b text)")
+        with pytest.raises(psycopg.Error) as e, c.cursor() as cur, cur.copy(f"COPY strict FROM STDIN {form}") as copy:
+            copy.write(data)
+        assert e.value.sqlstate == state, e.value
+        with c.cursor() as cur, cur.copy("COPY strict FROM STDIN (FORMAT csv, HEADER match)") as copy:
+            copy.write(b"a,b\n7,x\n")
+        assert c.execute("DELETE FROM strict RETURNING a, b").fetchall() == [(7, "x")]
+
+
 def test_psycopg_copy_that_fails_leaves_nothing(shop):
     with shop.connect() as c:
         c.execute("CREATE TABLE failing (a int)")

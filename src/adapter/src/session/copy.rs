@@ -7,7 +7,7 @@ use crate::client::{ByteStream, RowStream};
 use repr::error::state;
 use repr::text::{from_text, to_text};
 use repr::{binary, Batch, ColType, Deltas, GlobalId, SqlError, TextStyle, Value};
-use sql::plan::{CopyFormat, CopyFromPlan, CopySource, CopyToPlan};
+use sql::plan::{CopyFormat, CopyFromPlan, CopyHeader, CopySource, CopyToPlan};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -194,12 +194,16 @@ impl CopySink {
             let e = SqlError::new(state::BAD_COPY_FILE_FORMAT, "extra data after last expected column");
             return Err(self.context(e, Some(("", line))));
         }
+        if fields.iter().flatten().any(|f| f.contains('\0')) {
+            let e = SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x00");
+            return Err(self.context(e, None));
+        }
         let row = fields.iter().enumerate().map(|(i, f)| self.value(i, f.as_deref())).collect::<Result<Row, _>>()?;
         self.keep(row);
         Ok(())
     }
 
-    fn decode_text(&mut self, delimiter: u8, null: &str, header: bool, last: bool) -> Result<(), SqlError> {
+    fn decode_text(&mut self, delimiter: u8, null: &str, header: CopyHeader, last: bool) -> Result<(), SqlError> {
         let mut start = 0;
         let buffer = std::mem::take(&mut self.buffer);
         while start < buffer.len() && !self.ended {
@@ -218,23 +222,47 @@ impl CopySink {
                 self.ended = true;
                 break;
             }
-            if header && !self.begun {
+            let text = std::str::from_utf8(line).map_err(|_| self.context(invalid_utf8(), None))?;
+            let fields = |text: &str| split_text(text, delimiter).into_iter().map(|f| if f == null { Ok(None) } else { unescape(f).map(Some) }).collect();
+            if header != CopyHeader::No && !self.begun {
                 self.begun = true;
+                let names: Result<Vec<_>, _> = fields(text);
+                self.check_header(header, &names.map_err(|e| self.context(e, None))?)?;
                 continue;
             }
-            let text = std::str::from_utf8(line).map_err(|_| self.context(invalid_utf8(), None))?;
             if self.plan.columns.is_empty() && text.is_empty() {
                 self.keep(vec![]);
                 continue;
             }
-            let fields = split_text(text, delimiter).into_iter().map(|f| if f == null { None } else { Some(unescape(f)) }).collect();
+            let fields: Result<Vec<_>, _> = fields(text);
+            let fields = fields.map_err(|e| self.context(e, None))?;
             self.push_fields(fields, text)?;
         }
         self.buffer = buffer[start.min(buffer.len())..].to_vec();
         Ok(())
     }
 
-    fn decode_csv(&mut self, csv: &Csv, header: bool, last: bool) -> Result<(), SqlError> {
+    /// Errors: 22P04 where the header is to name the columns and does not.
+    fn check_header(&self, header: CopyHeader, names: &[Option<String>]) -> Result<(), SqlError> {
+        if header != CopyHeader::Match {
+            return Ok(());
+        }
+        let wanted: Vec<&str> = self.plan.columns.iter().map(|c| self.plan.desc.names[*c].as_str()).collect();
+        if names.len() != wanted.len() {
+            return Err(self.bad(format!("wrong number of fields in header line: got {}, expected {}", names.len(), wanted.len())));
+        }
+        for (i, (got, want)) in names.iter().zip(wanted).enumerate() {
+            let got = match got {
+                Some(g) if g == want => continue,
+                Some(g) => format!("\"{g}\""),
+                None => "null value".to_owned(),
+            };
+            return Err(self.bad(format!("column name mismatch in header line field {}: got {got}, expected \"{want}\"", i + 1)));
+        }
+        Ok(())
+    }
+
+    fn decode_csv(&mut self, csv: &Csv, header: CopyHeader, last: bool) -> Result<(), SqlError> {
         let buffer = std::mem::take(&mut self.buffer);
         let mut start = 0;
         while start < buffer.len() && !self.ended {
@@ -245,11 +273,13 @@ impl CopySink {
                 self.ended = true;
                 break;
             }
-            if header && !self.begun {
+            if header != CopyHeader::No && !self.begun {
                 self.begun = true;
+                let names: Vec<_> = fields.into_iter().map(|(f, quoted)| (quoted || f != csv.null).then_some(f)).collect();
+                self.check_header(header, &names)?;
                 continue;
             }
-            let fields = fields
+            let fields: Vec<Option<String>> = fields
                 .into_iter()
                 .enumerate()
                 .map(|(i, (f, quoted))| {
@@ -394,16 +424,16 @@ fn split_text(line: &str, delimiter: u8) -> Vec<&str> {
     out
 }
 
-fn unescape(field: &str) -> String {
+fn unescape(field: &str) -> Result<String, SqlError> {
     if !field.contains('\\') {
-        return field.to_string();
+        return Ok(field.to_string());
     }
     let mut out: Vec<u8> = Vec::with_capacity(field.len());
     let b = field.as_bytes();
     let mut i = 0;
     let number = |from: usize, radix: u32, max: usize| {
         let digits = b[from..].iter().take(max).take_while(|c| (**c as char).is_digit(radix)).count();
-        (u8::from_str_radix(&field[from..from + digits], radix).unwrap_or(0), digits)
+        (u32::from_str_radix(&field[from..from + digits], radix).unwrap_or(0) as u8, digits)
     };
     while i < b.len() {
         if b[i] != b'\\' || i + 1 >= b.len() {
@@ -433,7 +463,7 @@ fn unescape(field: &str) -> String {
             other => out.push(other),
         }
     }
-    String::from_utf8_lossy(&out).into_owned()
+    String::from_utf8(out).map_err(|_| invalid_utf8())
 }
 
 struct Csv {
@@ -560,7 +590,7 @@ async fn write_out(
     let mut first = Vec::new();
     // The binary header has no message of its own: it begins the first one, and drivers rely on that.
     let mut header = if binary { [BINARY_SIGNATURE, &[0; 8]].concat() } else { Vec::new() };
-    if matches!(&format, CopyFormat::Text { header: true, .. } | CopyFormat::Csv { header: true, .. }) {
+    if matches!(&format, CopyFormat::Text { header: CopyHeader::Yes, .. } | CopyFormat::Csv { header: CopyHeader::Yes, .. }) {
         let titles: Vec<Value> = names.iter().map(|n| Value::text(n.clone())).collect();
         let text: Vec<ColType> = names.iter().map(|_| repr::SqlType::Text.not_null()).collect();
         // Titles are quoted only where they must be, whatever FORCE_QUOTE says of values.
@@ -659,7 +689,8 @@ mod tests {
         write_text(&mut out, Some("a\tb\\c\nd"), b'\t', "\\N");
         let line = String::from_utf8(out).unwrap();
         assert_eq!(line, "a\\tb\\\\c\\nd");
-        assert_eq!(unescape(&line), "a\tb\\c\nd");
-        assert_eq!(unescape("\\101\\x42\\q"), "ABq");
+        assert_eq!(unescape(&line).as_deref(), Ok("a\tb\\c\nd"));
+        assert_eq!(unescape("\\101\\x42\\q\\501").as_deref(), Ok("ABqA"));
+        assert!(unescape("\\xff").is_err());
     }
 }

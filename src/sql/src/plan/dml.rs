@@ -570,7 +570,7 @@ fn immutable(e: &HirScalar) -> bool {
 /// The options of COPY. `columns`: those that the data has.
 fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], from: bool) -> Result<CopyFormat, SqlError> {
     let bad = |m: String| SqlError::new(state::SYNTAX_ERROR, m);
-    let (mut format, mut delimiter, mut null, mut header) = ("text".to_owned(), None, None, false);
+    let (mut format, mut delimiter, mut null, mut header) = ("text".to_owned(), None, None, CopyHeader::No);
     let (mut quote, mut escape) = (None, None);
     let (mut force_quote, mut force_not_null, mut force_null) = (Vec::new(), Vec::new(), Vec::new());
     let one_byte = |o: &ast::DdlOption| -> Result<u8, SqlError> {
@@ -597,7 +597,14 @@ fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], 
             "format" => format = option_text(&o.value).to_ascii_lowercase(),
             "delimiter" => delimiter = Some(one_byte(o)?),
             "null" => null = Some(option_text(&o.value)),
-            "header" => header = option_text(&o.value).eq_ignore_ascii_case("match") || option_bool(o)?,
+            "header" => {
+                header = match option_text(&o.value).eq_ignore_ascii_case("match") {
+                    true if !from => return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use \"match\" with HEADER in COPY TO").at(o.pos)),
+                    true => CopyHeader::Match,
+                    false if option_bool(o)? => CopyHeader::Yes,
+                    false => CopyHeader::No,
+                }
+            }
             "quote" => quote = Some(one_byte(o)?),
             "escape" => escape = Some(one_byte(o)?),
             "force_quote" => force_quote = list(o)?,
@@ -631,6 +638,10 @@ fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], 
             if let Some((n, _)) = csv_only.iter().find(|c| c.1) {
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("COPY {n} available only in CSV mode")));
             }
+            // These could be data or part of an escape.
+            if let Some(d) = delimiter.filter(|d| matches!(d, b'\\' | b'.' | b'a'..=b'z' | b'0'..=b'9')) {
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("COPY delimiter cannot be \"{}\"", char::from(d))));
+            }
             Ok(CopyFormat::Text { delimiter: delimiter.unwrap_or(b'\t'), null: null.unwrap_or_else(|| "\\N".into()), header })
         }
         "binary" => {
@@ -639,7 +650,7 @@ fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], 
                     return Err(bad(format!("cannot specify {what} in BINARY mode")));
                 }
             }
-            if header {
+            if header != CopyHeader::No {
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot specify HEADER in BINARY mode"));
             }
             let _ = from;

@@ -366,10 +366,19 @@ pub struct CopyFromPlan {
     pub file: Option<String>,
 }
 
+/// Whether COPY data begins with a line of column names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CopyHeader {
+    No,
+    Yes,
+    /// It must name the columns that are copied.
+    Match,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum CopyFormat {
-    Text { delimiter: u8, null: String, header: bool },
-    Csv { delimiter: u8, null: String, header: bool, quote: u8, escape: u8, force_quote: Vec<usize>, force_not_null: Vec<usize>, force_null: Vec<usize> },
+    Text { delimiter: u8, null: String, header: CopyHeader },
+    Csv { delimiter: u8, null: String, header: CopyHeader, quote: u8, escape: u8, force_quote: Vec<usize>, force_not_null: Vec<usize>, force_null: Vec<usize> },
     Binary,
 }
 

@@ -127,6 +127,10 @@ pub async fn inspect(client: &Client, target: &Target) -> Result<Vec<Published>,
             return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("upstream role \"{}\" may not replicate", target.user)).with_hint(hint));
         }
     }
+    // Only the connection is looked at.
+    if target.publication.is_empty() {
+        return Ok(Vec::new());
+    }
     let exists: bool =
         client.query_one_scalar("SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = $1)", &[&target.publication]).await.map_err(query_error)?;
     if !exists {
