@@ -269,6 +269,9 @@ def test_asyncpg(shop):
             assert row["made"] == dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
             assert await c.fetchval("SELECT row(1, 'a'::text)") == (1, "a")
             assert await c.fetchval("SELECT $1::interval", dt.timedelta(days=3)) == dt.timedelta(days=3)
+            await c.execute("CREATE TYPE place AS (x int, label text)")
+            assert (await c.fetchval("SELECT ROW(1, 'q')::place"))["label"] == "q"
+            assert await c.fetchval("SELECT ($1::place[])[2]", [(1, "a"), (2, "b")]) == (2, "b")
             assert await c.fetchval("SELECT int4range(1, 5)") == asyncpg.Range(1, 5)
             await c.execute("CREATE TABLE a1 (a int, b text)")
             await c.executemany("INSERT INTO a1 VALUES ($1, $2)", [(n, str(n)) for n in range(50)])

@@ -1,5 +1,7 @@
 //! Session settings: names, checks, how they print, which are reported to the client.
 
+mod accepted;
+
 use repr::datetime::TimeZone;
 use repr::error::state;
 use repr::{DateFormat, DateOrder, DateStyle, IntervalStyle, SqlError};
@@ -16,11 +18,23 @@ enum Check {
         min: i64,
         max: i64,
     },
+    Real {
+        min: f64,
+        max: f64,
+    },
+    /// A number of blocks of so many kilobytes, with Postgres's units.
+    Memory {
+        block: i64,
+        min: i64,
+        max: i64,
+    },
     /// Milliseconds, with Postgres's units.
     Millis,
     OneOf(&'static [&'static str]),
     TimeZone,
     DateStyle,
+    /// The session's user; `none` for the role beside it.
+    Role,
     ReadOnly,
 }
 
@@ -63,7 +77,6 @@ const DEFS: &[Def] = &[
     ),
     def("default_transaction_isolation", "strict serializable", Check::OneOf(ISOLATION), "Sets the transaction isolation level of each new transaction."),
     def("default_transaction_read_only", "off", Check::Bool, "Sets the default read-only status of new transactions."),
-    def("enable_seqscan", "on", Check::Bool, "Accepted for compatibility."),
     def("escape_string_warning", "on", Check::Bool, "Warn about backslash escapes in ordinary string literals."),
     def("extra_float_digits", "1", Check::Int { min: -15, max: 3 }, "Sets the number of digits displayed for floating-point values."),
     def(
@@ -81,7 +94,6 @@ const DEFS: &[Def] = &[
         "Sets the display format for interval values.",
     ),
     reported("is_superuser", "on", Check::ReadOnly, "Shows whether the current user is a superuser."),
-    def("jit", "off", Check::Bool, "Accepted for compatibility."),
     def("lc_collate", "C", Check::ReadOnly, "Shows the collation order locale."),
     def("lc_ctype", "C.UTF-8", Check::ReadOnly, "Shows the character classification and case conversion locale."),
     def("lc_messages", "C", Check::Any, "Sets the language in which messages are displayed."),
@@ -92,19 +104,17 @@ const DEFS: &[Def] = &[
     def("max_identifier_length", "63", Check::ReadOnly, "Shows the maximum identifier length."),
     def("max_index_keys", "32", Check::ReadOnly, "Shows the maximum number of index keys."),
     def("optimizer", "on", Check::Bool, "Whether plans are optimized beyond what execution needs."),
-    def("row_security", "on", Check::Bool, "Accepted for compatibility."),
+    def("role", "none", Check::Role, "Sets the current role."),
     def("search_path", "public", Check::Any, "Sets the schema search order for names that are not schema-qualified."),
     reported("server_encoding", "UTF8", Check::ReadOnly, "Shows the server (database) character set encoding."),
     reported("server_version", "15.0", Check::ReadOnly, "Shows the server version."),
     def("server_version_num", "150000", Check::ReadOnly, "Shows the server version as an integer."),
-    reported("session_authorization", "riverdelta", Check::ReadOnly, "Shows the session user name."),
+    reported("session_authorization", "riverdelta", Check::Role, "Shows the session user name."),
     reported("standard_conforming_strings", "on", Check::OneOf(&["on"]), "Causes '...' strings to treat backslashes literally."),
     def("statement_timeout", "0", Check::Millis, "Sets the maximum allowed duration of any statement."),
-    def("synchronize_seqscans", "on", Check::Bool, "Accepted for compatibility."),
     reported("TimeZone", "UTC", Check::TimeZone, "Sets the time zone for displaying and interpreting time stamps."),
     def("transaction_isolation", "strict serializable", Check::OneOf(ISOLATION), "Sets the current transaction's isolation level."),
     def("transaction_read_only", "off", Check::Bool, "Sets the current transaction's read-only status."),
-    def("xmloption", "content", Check::Any, "Accepted for compatibility."),
 ];
 
 /// The settings of one session. Names compare case-insensitively.
@@ -134,7 +144,7 @@ pub struct CapturedSettings {
 }
 
 fn find(name: &str) -> Option<&'static Def> {
-    DEFS.iter().find(|d| d.name.eq_ignore_ascii_case(name))
+    DEFS.iter().chain(accepted::ACCEPTED).find(|d| d.name.eq_ignore_ascii_case(name))
 }
 
 fn parse_bool(s: &str) -> Option<bool> {
@@ -231,6 +241,31 @@ impl Settings {
                 }
                 Ok(v.to_string())
             }
+            Check::Real { min, max } => {
+                let v: f64 = value.trim().parse().map_err(|_| invalid())?;
+                if !(min..=max).contains(&v) {
+                    let [v, min, max] = [v, min, max].map(accepted::print_real);
+                    let m = format!("{v} is outside the valid range for parameter \"{}\" ({min} .. {max})", def.name);
+                    return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
+                }
+                Ok(accepted::print_real(v))
+            }
+            Check::Memory { block, min, max } => {
+                let v = accepted::parse_memory(value, block).map_err(|unit| match unit {
+                    true => invalid().with_hint("Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\"."),
+                    false => invalid(),
+                })?;
+                if v.abs() > i32::MAX as f64 {
+                    return Err(invalid().with_hint("Value exceeds integer range."));
+                }
+                let v = v as i64;
+                if !(min..=max).contains(&v) {
+                    let unit = if block == 1 { "kB".to_owned() } else { format!("{block}kB") };
+                    let m = format!("{v} {unit} is outside the valid range for parameter \"{}\" ({min} .. {max})", def.name);
+                    return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
+                }
+                Ok(accepted::print_memory(v, block))
+            }
             Check::Millis => parse_millis(value)
                 .map(print_millis)
                 .ok_or_else(|| invalid().with_hint("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")),
@@ -245,15 +280,23 @@ impl Settings {
                         Err(SqlError::unsupported(format!("client encoding \"{value}\""), "use UTF8"))
                     };
                 }
-                if options.contains(&v.as_str()) {
-                    Ok(v)
+                // Where on and off are among others, their other spellings are too.
+                let truth = match v.as_str() {
+                    "true" | "yes" | "1" => "on",
+                    "false" | "no" | "0" => "off",
+                    other => other,
+                };
+                if options.contains(&truth) {
+                    Ok(truth.to_owned())
                 } else {
                     Err(invalid().with_hint(format!("Available values: {}.", options.join(", "))))
                 }
             }
             Check::TimeZone => TimeZone::parse(value.trim()).filter(|z| z.offset_at(0) % 60 == 0).map(|z| z.name().to_string()).ok_or_else(invalid),
             Check::DateStyle => parse_date_style(value, self.date_style()).map(print_date_style).ok_or_else(invalid),
-            Check::ReadOnly => Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("parameter \"{}\" cannot be changed", def.name))),
+            Check::Role if value == self.value("session_authorization") || (value == "none" && def.name == "role") => Ok(value.to_string()),
+            Check::Role => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("role \"{value}\" does not exist"))),
+            Check::ReadOnly => Err(SqlError::new(repr::SqlState::new("55P02"), format!("parameter \"{}\" cannot be changed", def.name))),
         }
     }
 
@@ -285,7 +328,7 @@ impl Settings {
                 let key = def.name.to_ascii_lowercase();
                 let new = match value {
                     Some(v) => Some(self.check(def, v)?),
-                    None if matches!(def.check, Check::ReadOnly) => None,
+                    None if matches!(def.check, Check::ReadOnly) => Some(self.check(def, "")?),
                     None => self.session_defaults.get(&key).cloned(),
                 };
                 (key, new)
@@ -335,9 +378,11 @@ impl Settings {
 
     /// (name, value, description), for SHOW ALL and pg_settings.
     pub fn all(&self) -> Vec<(String, String, String)> {
-        let known = DEFS.iter().map(|d| (d.name.to_string(), self.value(d.name), d.description.to_string()));
+        let known = DEFS.iter().chain(accepted::ACCEPTED).map(|d| (d.name.to_string(), self.value(d.name), d.description.to_string()));
         let free = self.values.iter().filter(|(k, _)| find(k).is_none()).map(|(k, v)| (k.clone(), v.clone(), String::new()));
-        known.chain(free).collect()
+        let mut all: Vec<_> = known.chain(free).collect();
+        all.sort_by_key(|s| s.0.to_ascii_lowercase());
+        all
     }
 
     /// Parameters that clients are told of: (name, value).
@@ -467,7 +512,9 @@ mod tests {
         let mut s = Settings::default();
         assert_eq!(s.set("no_such", Some("1"), false).unwrap_err().code.as_str(), "42704");
         assert_eq!(s.set("extra_float_digits", Some("9"), false).unwrap_err().code.as_str(), "22023");
-        assert_eq!(s.set("server_version", Some("9"), false).unwrap_err().code.as_str(), "55000");
+        assert_eq!(s.set("server_version", Some("9"), false).unwrap_err().code.as_str(), "55P02");
+        assert_eq!(s.set("role", Some("nobody"), false).unwrap_err().code.as_str(), "22023");
+        assert!(s.set("role", Some("none"), false).is_ok() && s.set("session_authorization", None, false).is_ok());
         assert!(s.set("my.own", Some("x"), false).is_ok());
         assert_eq!(split_identifiers("\"$user\", Public, \"A b\""), ["$user", "public", "A b"]);
     }

@@ -155,3 +155,20 @@ fn mz_now_compares_with_timestamps() {
     let n = Names::shop();
     assert_eq!(n.columns("SELECT id FROM emp WHERE mz_now() <= hired + interval '1 day' AND mz_now() > 5"), "id integer");
 }
+
+#[test]
+fn what_is_not_there_is_told_whatever_follows_it() {
+    for text in [
+        "CREATE SOURCE s FROM WEBHOOK BODY FORMAT JSON INCLUDE HEADERS CHECK (WITH (HEADERS) headers->'k' = 'v')",
+        "CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC 't') FORMAT AVRO USING SCHEMA '{}'",
+        "CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC 't') FORMAT AVRO",
+        "CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC 't') KEY FORMAT TEXT VALUE FORMAT PROTOBUF MESSAGE 'm' USING SCHEMA FILE 'f'",
+        "SELECT XMLELEMENT(NAME e, XMLATTRIBUTES (1 AS a), 'x')",
+        "SELECT xmlforest(1 AS a)",
+        "SELECT xmlparse(CONTENT '<a/>')",
+        "SELECT * FROM XMLTABLE('/r' PASSING '<r/>' COLUMNS a int PATH 'a')",
+    ] {
+        let e = sql::parse::parse(text).unwrap_err();
+        assert!(e.code.as_str() == "0A000" && e.hint.is_some(), "{text}: {e:?}");
+    }
+}

@@ -30,6 +30,8 @@ pub const RD_NAMESPACE: u32 = 15_000;
 pub const PUBLIC_OID: u32 = 2_200;
 /// The one role that owns everything: `pg_authid.oid`.
 pub const OWNER: u32 = 10;
+/// Its name.
+pub const OWNER_NAME: &str = "riverdelta";
 const RELATIONS: &str = include_str!("../../data/system_relations.tsv");
 
 /// A system relation.

@@ -38,16 +38,22 @@ impl Names {
         self.catalog.item(GlobalId(u64::from(oid)))
     }
 
+    /// What has a row of this name in `pg_class`: a relation, or a composite type.
+    fn named(&self, schema: &str, name: &str) -> Option<&Arc<Item>> {
+        let composite = || self.catalog.find(schema, Namespace::Type, name).filter(|i| matches!(i.kind, ItemKind::Type(SqlType::Record(_))));
+        self.catalog.find(schema, Namespace::Relation, name).or_else(composite)
+    }
+
     /// Whether the name alone finds this relation.
     fn visible(&self, schema: &str, name: &str) -> bool {
         let first = std::iter::once("pg_catalog")
             .chain(self.search_path.iter().map(String::as_str))
-            .find(|s| self.catalog.find(s, Namespace::Relation, name).is_some() || defs().iter().any(|d| d.schema == *s && d.name == name));
+            .find(|s| self.named(s, name).is_some() || defs().iter().any(|d| d.schema == *s && d.name == name));
         first == Some(schema)
     }
 
     fn shown(&self, schema: &str, name: &str) -> String {
-        let unknown = self.catalog.find(schema, Namespace::Relation, name).is_none() && !is_system_schema(schema);
+        let unknown = self.named(schema, name).is_none() && !is_system_schema(schema);
         if self.visible(schema, name) || (unknown && self.search_path.iter().any(|s| s == schema)) {
             quote_if_needed(name)
         } else {
@@ -84,7 +90,7 @@ impl CatalogView for Names {
             [schema, name] | [_, schema, name] => (vec![schema], name),
             _ => return None,
         };
-        schemas.into_iter().find_map(|s| match self.catalog.find(s, Namespace::Relation, name) {
+        schemas.into_iter().find_map(|s| match self.named(s, name) {
             Some(i) => Some(i.oid()),
             None => match defs().iter().find(|d| d.schema == s && d.name == *name) {
                 Some(d) => Some(d.oid),
@@ -139,10 +145,10 @@ impl CatalogView for Names {
         super::pg::constraints(&self.catalog).into_iter().find(|c| c.oid == oid).map(|c| c.definition)
     }
     fn role_name(&self, oid: u32) -> Option<String> {
-        (oid == super::OWNER).then(|| "riverdelta".to_string())
+        (oid == super::OWNER).then(|| super::OWNER_NAME.to_string())
     }
     fn role_oid(&self, name: &str) -> Option<u32> {
-        (name == "riverdelta").then_some(super::OWNER)
+        (name == super::OWNER_NAME).then_some(super::OWNER)
     }
     fn comment(&self, class: &str, oid: u32, column: i32) -> Option<String> {
         if !matches!(class, "pg_class" | "pg_type" | "") {

@@ -371,6 +371,7 @@ pub fn relkind(i: &Item) -> Option<char> {
         ItemKind::MaterializedView { .. } | ItemKind::ViewErrors { .. } => 'm',
         ItemKind::Index { .. } => 'i',
         ItemKind::Sequence(_) => 'S',
+        ItemKind::Type(SqlType::Record(_)) => 'c',
         ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Type(_) | ItemKind::Domain(_) => return None,
     })
 }
@@ -387,23 +388,28 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
             continue;
         }
         let persistence = if i.schema.starts_with("pg_temp_") { "t" } else { "p" };
+        let (reltype, natts) = match &i.kind {
+            ItemKind::Type(SqlType::Record(r)) => (r.oid, r.fields.len()),
+            _ if kind == 'S' => (0, i.desc.arity()),
+            _ => (i.row_type_oid(), i.desc.arity()),
+        };
         let checks = if let ItemKind::Table(t) = &i.kind { t.checks.len() } else { 0 };
         out.add(vec![
             ("oid", oid(i.oid())),
             ("relname", text(&i.name)),
             ("relnamespace", ns(&i.schema)),
             ("relowner", oid(OWNER)),
-            ("reltype", oid(if kind == 'S' { 0 } else { i.row_type_oid() })),
-            ("relam", oid(if matches!(kind, 'v' | 'S') { 0 } else { HEAP_AM })),
+            ("reltype", oid(reltype)),
+            ("relam", oid(if matches!(kind, 'v' | 'S' | 'c') { 0 } else { HEAP_AM })),
             ("relkind", Value::Text(kind.to_string())),
             ("relpersistence", text(persistence)),
-            ("relnatts", int(i.desc.arity() as i64)),
+            ("relnatts", int(natts as i64)),
             ("relchecks", int(checks as i64)),
             ("reltuples", int(-1)),
             ("relhasindex", Value::Bool(has_index(c, i))),
             ("relhasrules", Value::Bool(kind == 'v')),
             ("relispopulated", Value::Bool(true)),
-            ("relreplident", text("d")),
+            ("relreplident", text(if kind == 'c' { "n" } else { "d" })),
         ]);
     }
     for x in index_list(c) {

@@ -11,7 +11,7 @@
 //! So writers that planned on the old table are told to try again, whatever a view's plan took for granted is looked at again, and
 //! a crash leaves the one or the other. Not here: binding of the changes (`sql::plan::alter`), texts (`sql::plan::text`).
 
-use super::ddl::{table_sql, user_types};
+use super::ddl::{drop_word, table_sql, user_types};
 use super::query::Row;
 use super::write::{evaluate, fill, get};
 use super::{Response, Session};
@@ -21,6 +21,7 @@ use crate::planner::{draft_relation, full_name, qualified};
 use crate::sequences::Position;
 use repr::error::state;
 use repr::{ColType, GlobalId, RelDesc, SqlError, Value};
+use sql::ast::ObjectKind;
 use sql::catalog::FullName;
 use sql::hir::HirScalar;
 use sql::plan::alter::TableStep;
@@ -466,7 +467,7 @@ impl Session {
         Ok(ops)
     }
 
-    pub(super) async fn rename_column(&mut self, relation: GlobalId, column: usize, to: String) -> Result<Response, SqlError> {
+    pub(super) async fn rename_column(&mut self, kind: ObjectKind, relation: GlobalId, column: usize, to: String) -> Result<Response, SqlError> {
         let mut item = (*self.table(relation)?).clone();
         if item.desc.names.contains(&to) {
             return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{to}\" of relation \"{}\" already exists", item.name)));
@@ -491,7 +492,7 @@ impl Session {
         ops.insert(0, Op::Update { item: Box::new(item) });
         self.apply(ops)?;
         touched.into_iter().chain([relation]).for_each(|id| self.shared.planner.forget_text(id));
-        Ok(Response::Tag("ALTER TABLE".into()))
+        Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
     }
 
     /// Gives a relation, an index or a sequence another name or schema.

@@ -36,10 +36,10 @@ impl Session {
             Plan::CreateSequence(p) => self.create_sequence(*p),
             Plan::AlterSequence(p) => self.alter_sequence(*p),
             Plan::AlterRename { object, to, kind } => self.rename(kind, &object, to).await,
-            Plan::AlterRenameColumn { relation, column, to } => self.rename_column(relation, column, to).await,
-            Plan::AlterSetSchema { object, schema, .. } => self.set_schema(&object, schema).await,
+            Plan::AlterRenameColumn { kind, relation, column, to } => self.rename_column(kind, relation, column, to).await,
+            Plan::AlterSetSchema { kind, object, schema } => self.set_schema(kind, &object, schema).await,
             Plan::AlterSecret { secret, value } => self.alter_secret(&secret, value).await,
-            Plan::AlterOwner { .. } => Ok(Response::Tag("ALTER".into())),
+            Plan::AlterOwner { kind, owner, .. } => self.alter_owner(kind, &owner),
             Plan::Comment { object, column, text, .. } => self.comment(&object, column, text).await,
             Plan::CreateDatabase { .. } => Err(SqlError::unsupported("CREATE DATABASE", "there is one database; use schemas")),
             Plan::CreateSink(_) => Err(SqlError::unsupported("CREATE SINK", "read changes with SUBSCRIBE")),
@@ -442,11 +442,19 @@ impl Session {
         Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
     }
 
-    async fn set_schema(&mut self, object: &ObjectRef, schema: String) -> Result<Response, SqlError> {
+    /// One role owns all; it and the session's user are the names there are.
+    fn alter_owner(&self, kind: ObjectKind, owner: &str) -> Result<Response, SqlError> {
+        if ![crate::builtin::OWNER_NAME, &self.user, "current_user", "session_user", "current_role"].contains(&owner) {
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{owner}\" does not exist")));
+        }
+        Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
+    }
+
+    async fn set_schema(&mut self, kind: ObjectKind, object: &ObjectRef, schema: String) -> Result<Response, SqlError> {
         let item = self.existing(object)?;
         let name = item.name.clone();
         self.rename_relation(item, schema, name)?;
-        Ok(Response::Tag("ALTER TABLE".into()))
+        Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
     }
 
     async fn alter_secret(&mut self, object: &ObjectRef, value: String) -> Result<Response, SqlError> {
@@ -521,7 +529,7 @@ fn check_replacement(old: &RelDesc, new: &RelDesc) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn drop_word(kind: ObjectKind) -> &'static str {
+pub(super) fn drop_word(kind: ObjectKind) -> &'static str {
     match kind {
         ObjectKind::Table => "TABLE",
         ObjectKind::View => "VIEW",

@@ -266,9 +266,6 @@ pub enum SourceFrom {
     File {
         options: Vec<DdlOption>,
     },
-    Webhook {
-        pos: Pos,
-    },
 }
 
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -283,8 +280,6 @@ pub enum FormatSpec {
     Text,
     Bytes,
     Csv { columns: Option<usize>, header: bool, delimiter: Option<char> },
-    Avro { registry: Option<ObjectName>, options: Vec<DdlOption> },
-    Protobuf { options: Vec<DdlOption> },
 }
 
 /// INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP | HEADERS | HEADER 'x' [AS name].

@@ -88,6 +88,11 @@ impl Parser<'_> {
                 self.next();
                 ExprKind::Func(self.special_call(w, pos)?)
             }
+            "xmlconcat" | "xmlelement" | "xmlexists" | "xmlforest" | "xmlparse" | "xmlpi" | "xmlroot" | "xmlserialize" | "xmltable"
+                if self.is_punct_at(1, "(") =>
+            {
+                return Err(SqlError::unsupported(w.to_uppercase(), "there is no XML here: build text with format(), or json").at(pos));
+            }
             "collation" if self.is_kw_at(1, "for") => {
                 self.next();
                 self.next();

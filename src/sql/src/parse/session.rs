@@ -55,6 +55,8 @@ impl Parser<'_> {
                     Statement::Reset(None)
                 } else if self.eat_kws(&["time", "zone"]) {
                     Statement::Reset(Some("timezone".into()))
+                } else if self.eat_kws(&["session", "authorization"]) {
+                    Statement::Reset(Some("session_authorization".into()))
                 } else {
                     Statement::Reset(Some(self.variable_name()?))
                 }

@@ -203,7 +203,7 @@ impl Parser<'_> {
             return Ok(SourceFrom::File { options: self.option_list()? });
         }
         if self.eat_kw("webhook") {
-            return Ok(SourceFrom::Webhook { pos });
+            return Err(SqlError::unsupported("a webhook source", "KAFKA, POSTGRES, FILE and LOAD GENERATOR are known").at(pos));
         }
         let kind = self.col_label()?.name;
         if !matches!(kind.as_str(), "kafka" | "postgres" | "mysql") {
@@ -337,17 +337,10 @@ impl Parser<'_> {
                 }
                 FormatSpec::Csv { columns, header, delimiter }
             }
-            "avro" => {
-                self.expect_kws(&["using", "confluent", "schema", "registry", "connection"])?;
-                let registry = Some(self.object_name()?);
-                let options = if self.is_punct("(") { self.option_list()? } else { Vec::new() };
-                FormatSpec::Avro { registry, options }
-            }
-            "protobuf" => {
-                while !self.at_end() && !self.is_any_kw(&["include", "envelope", "with", "value"]) && !self.is_punct(";") {
-                    self.next();
-                }
-                FormatSpec::Protobuf { options: Vec::new() }
+            // Whatever follows.
+            "avro" | "protobuf" => {
+                let what = format!("FORMAT {}", w.to_uppercase());
+                return Err(SqlError::unsupported(what, "FORMAT JSON, CSV, TEXT and BYTES are known").at(pos));
             }
             _ => return Err(super::lex::syntax("syntax error", &w, pos)),
         })

@@ -79,7 +79,7 @@ impl Binder<'_> {
                 let notice = SqlError::new(repr::SqlState::new("00000"), format!("relation \"{}\" does not exist, skipping", a.name));
                 return Ok(Plan::Nothing { tag: "ALTER TABLE", notice: Some(notice) });
             }
-            return Err(self.undefined_relation(&a.name));
+            return Err(SqlError { position: None, ..self.undefined_relation(&a.name) });
         };
         let refused = |what: &str| {
             let m = format!("ALTER action {} cannot be performed on relation \"{}\"", a.actions.first().map_or("", words), rel.name.name);

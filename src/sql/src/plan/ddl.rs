@@ -499,7 +499,7 @@ impl Binder<'_> {
     pub fn object(&self, kind: ObjectKind, n: &ObjectName) -> Result<ObjectRef, SqlError> {
         self.catalog
             .resolve_object(kind, &n.parts)
-            .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("{} \"{n}\" does not exist", word(kind))).at(n.pos))
+            .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("{} \"{n}\" does not exist", missing_word(kind))).at(n.pos))
     }
 
     /// An existing object of any kind. Errors: 42P01 for relations, 42704 for others, 42809 for a relation of another kind.
@@ -542,12 +542,12 @@ impl Binder<'_> {
             ObjectKind::Database => state::INVALID_CATALOG_NAME,
             _ => state::UNDEFINED_OBJECT,
         };
-        SqlError::new(code, format!("{} \"{n}\" does not exist", word(kind))).at(n.pos)
+        SqlError::new(code, format!("{} \"{n}\" does not exist", missing_word(kind))).at(n.pos)
     }
 
     pub fn drop_plan(&self, d: &ast::Drop) -> Result<Plan, SqlError> {
         let (mut objects, mut names, mut notices) = (Vec::new(), Vec::new(), Vec::new());
-        let skip = |n: &ObjectName| SqlError::new(repr::SqlState::new("00000"), format!("{} \"{n}\" does not exist, skipping", word(d.kind)));
+        let skip = |n: &ObjectName| SqlError::new(repr::SqlState::new("00000"), format!("{} \"{n}\" does not exist, skipping", missing_word(d.kind)));
         match d.kind {
             ObjectKind::Schema | ObjectKind::Database => {
                 for n in &d.names {
@@ -609,6 +609,10 @@ impl Binder<'_> {
                 let notice = SqlError::new(repr::SqlState::new("00000"), format!("relation \"{}\" does not exist, skipping", a.name));
                 return Ok(Plan::Nothing { tag: alter_tag(a.kind), notice: Some(notice) });
             }
+            // Postgres looks for a relation of any kind first.
+            Err(e) if e.code == state::UNDEFINED_TABLE || e.code == state::UNDEFINED_OBJECT && a.kind == ObjectKind::Index => {
+                return Err(SqlError { position: None, ..self.undefined_relation(&a.name) });
+            }
             // ALTER TABLE renames views and indexes too.
             Err(e) if e.code == state::WRONG_OBJECT_TYPE && a.kind == ObjectKind::Table => match self.catalog.resolve_relation(&a.name.parts)? {
                 Some(r) => ObjectRef { id: r.id, name: r.name.clone() },
@@ -630,7 +634,7 @@ impl Binder<'_> {
                 if rel.desc.names.contains(&to.name) {
                     return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" of relation \"{}\" already exists", to.name, rel.name.name)));
                 }
-                Ok(Plan::AlterRenameColumn { relation: rel.id, column, to: to.name.clone() })
+                Ok(Plan::AlterRenameColumn { kind: a.kind, relation: rel.id, column, to: to.name.clone() })
             }
             AlterAction::SetSchema(s) => {
                 if !self.catalog.schema_exists(&s.name) {
@@ -759,6 +763,11 @@ pub fn word(kind: ObjectKind) -> &'static str {
         ObjectKind::Function => "function",
         ObjectKind::Cluster => "cluster",
     }
+}
+
+/// A domain that is not there is a type that is not there.
+fn missing_word(kind: ObjectKind) -> &'static str {
+    word(if kind == ObjectKind::Domain { ObjectKind::Type } else { kind })
 }
 
 fn with_article(kind: ObjectKind) -> String {

@@ -181,8 +181,6 @@ impl Binder<'_> {
             FormatSpec::Csv { columns: n, header, delimiter } => {
                 FormatPlan::Csv { delimiter: delimiter.and_then(|d| u8::try_from(d).ok()).unwrap_or(b','), header: *header, columns: n.unwrap_or(columns) }
             }
-            FormatSpec::Avro { .. } => return Err(SqlError::unsupported("FORMAT AVRO", "FORMAT JSON, CSV, TEXT and BYTES are known")),
-            FormatSpec::Protobuf { .. } => return Err(SqlError::unsupported("FORMAT PROTOBUF", "FORMAT JSON, CSV, TEXT and BYTES are known")),
         })
     }
 
@@ -258,7 +256,6 @@ impl Binder<'_> {
                 Ok((ConnectorPlan::Postgres { connection, publication, options: rest }, None))
             }
             SourceFrom::MySql { .. } => Err(SqlError::unsupported("a mysql source", "KAFKA, POSTGRES, FILE and LOAD GENERATOR are known")),
-            SourceFrom::Webhook { pos } => Err(SqlError::unsupported("a webhook source", "KAFKA, POSTGRES, FILE and LOAD GENERATOR are known").at(*pos)),
             SourceFrom::File { options } => {
                 let (mut path, mut tail) = (None, false);
                 for o in options {
@@ -359,10 +356,6 @@ impl Binder<'_> {
                 FormatSpec::Csv { .. } => {
                     let e = invalid("FORMAT CSV does not say which columns there are");
                     return Err(e.with_hint("Write FORMAT CSV WITH n COLUMNS, or give the source a column list."));
-                }
-                other => {
-                    self.format(other, 0)?;
-                    return Err(invalid("this format requires a column list"));
                 }
             };
             if envelope == EnvelopePlan::Debezium {

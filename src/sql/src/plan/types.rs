@@ -87,6 +87,7 @@ pub enum Plan {
         to: String,
     },
     AlterRenameColumn {
+        kind: ObjectKind,
         relation: GlobalId,
         column: usize,
         to: String,
