@@ -19,26 +19,39 @@ enum Token {
     Sym(&'static str),
 }
 
-fn syntax(at: Option<&str>) -> SqlError {
-    let m = match at {
-        Some(t) => format!("syntax error at or near \"{t}\" of jsonpath input"),
-        None => "syntax error at end of jsonpath input".to_owned(),
-    };
-    SqlError::new(state::SYNTAX_ERROR, m)
+fn syntax(near: Option<&str>) -> SqlError {
+    at("syntax error", near.unwrap_or(""))
 }
 
-const SYMBOLS: &[&str] =
-    &["**", "&&", "||", "==", "!=", "<>", "<=", ">=", "<", ">", "!", "$", "@", ".", "*", "[", "]", "(", ")", "{", "}", ",", "?", "+", "-", "/", "%"];
+const SYMBOLS: &[&str] = &[
+    "**", "&&", "||", "==", "!=", "<>", "<=", ">=", "<", ">", "!", "$", "@", ".", "*", "[", "]", "(", ")", "{", "}", ",", "?", "+", "-", "/", "%", "|", "&",
+    "=", "#", ":",
+];
+
+/// An error that names the text where it is, or the end.
+fn at(message: &str, near: &str) -> SqlError {
+    let place = if near.is_empty() { "at end".to_owned() } else { format!("at or near \"{near}\"") };
+    SqlError::new(state::SYNTAX_ERROR, format!("{message} {place} of jsonpath input"))
+}
+
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0c')
+}
+
+/// What a bare word consists of: all that means nothing else.
+fn in_word(c: char) -> bool {
+    !is_blank(c) && !"?%$.[]{}()|&!=<>@#,*:-+/\\\"".contains(c)
+}
 
 fn lex(text: &str) -> Result<Vec<Token>, SqlError> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        if c.is_ascii_whitespace() {
+        if is_blank(c) {
             rest = &rest[1..];
         } else if rest.starts_with("/*") {
-            let end = rest.find("*/").ok_or_else(|| SqlError::new(state::SYNTAX_ERROR, "unexpected end of comment at end of jsonpath input"))?;
-            rest = &rest[end + 2..];
+            let end = rest[2..].find("*/").ok_or_else(|| at("unexpected end of comment", ""))?;
+            rest = &rest[2 + end + 2..];
         } else if c == '"' {
             let (s, n) = quoted(rest)?;
             out.push(Token::String(s));
@@ -47,31 +60,28 @@ fn lex(text: &str) -> Result<Vec<Token>, SqlError> {
             let (s, n) = quoted(&rest[1..])?;
             out.push(Token::Variable(s));
             rest = &rest[1 + n..];
-        } else if c == '$' && rest[1..].starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+        } else if c == '$' && rest[1..].starts_with(in_word) {
             let n = word_len(&rest[1..]);
             out.push(Token::Variable(rest[1..1 + n].to_owned()));
             rest = &rest[1 + n..];
-        } else if c.is_ascii_digit() || (c == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit())) {
-            let n = number_len(rest);
-            if rest[n..].starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-                let end = n + word_len(&rest[n..]);
-                return Err(SqlError::new(
-                    state::SYNTAX_ERROR,
-                    format!("trailing junk after numeric literal at or near \"{}\" of jsonpath input", &rest[..end]),
-                ));
-            }
-            out.push(Token::Number(rest[..n].to_owned()));
+        } else if let Some((token, n)) = number(rest)? {
+            out.push(token);
             rest = &rest[n..];
+        } else if in_word(c) || c == '\\' {
+            let mut word = String::new();
+            loop {
+                let n = word_len(rest);
+                word.push_str(&rest[..n]);
+                rest = &rest[n..];
+                if !rest.starts_with('\\') {
+                    break;
+                }
+                rest = &rest[escape(rest, &mut word)?..];
+            }
+            out.push(Token::Word(word));
         } else if let Some(sym) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
             out.push(Token::Sym(if *sym == "<>" { "!=" } else { sym }));
             rest = &rest[sym.len()..];
-        } else if c.is_alphanumeric() || c == '_' || c == '\\' {
-            let n = word_len(rest);
-            if n == 0 {
-                return Err(syntax(Some(&rest[..c.len_utf8()])));
-            }
-            out.push(Token::Word(rest[..n].to_owned()));
-            rest = &rest[n..];
         } else {
             return Err(syntax(Some(&rest[..c.len_utf8()])));
         }
@@ -80,80 +90,128 @@ fn lex(text: &str) -> Result<Vec<Token>, SqlError> {
 }
 
 fn word_len(s: &str) -> usize {
-    s.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(s.len())
+    s.find(|c: char| !in_word(c)).unwrap_or(s.len())
 }
 
-fn number_len(s: &str) -> usize {
+/// A number at the start of `s`, and its length. As in Postgres the longest reading wins: `000` is a word, and `00` a number with junk behind it.
+fn number(s: &str) -> Result<Option<(Token, usize)>, SqlError> {
     let b = s.as_bytes();
-    let digits = |mut i: usize| {
-        while b.get(i).is_some_and(u8::is_ascii_digit) {
-            i += 1;
-        }
-        i
+    let digits = |from: usize| from + b.get(from..).unwrap_or_default().iter().take_while(|d| d.is_ascii_digit()).count();
+    // A zero begins no longer integer.
+    let integer = if b.first() == Some(&b'0') { 1 } else { digits(0) };
+    let decimal = match (b.get(integer), digits(integer + 1)) {
+        (Some(b'.'), end) if integer > 0 || end > 1 => end,
+        _ => 0,
     };
-    let mut n = digits(0);
-    if b.get(n) == Some(&b'.') && b.get(n + 1) != Some(&b'.') {
-        n = digits(n + 1);
+    let mantissa = decimal.max(integer);
+    if mantissa == 0 {
+        return Ok(None);
     }
-    if matches!(b.get(n), Some(b'e' | b'E')) {
-        let sign = usize::from(matches!(b.get(n + 1), Some(b'+' | b'-')));
-        if b.get(n + 1 + sign).is_some_and(u8::is_ascii_digit) {
-            n = digits(n + 1 + sign);
+    let mut end = mantissa;
+    if matches!(b.get(mantissa), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(b.get(mantissa + 1), Some(b'+' | b'-')));
+        let exponent = digits(mantissa + 1 + sign);
+        if exponent > mantissa + 1 + sign {
+            end = exponent;
+        } else if sign == 1 {
+            return Err(at("invalid numeric literal", &s[..mantissa + 2]));
         }
     }
-    n
+    let junk = s[end..].chars().next().filter(|c| in_word(*c)).map_or(0, char::len_utf8);
+    let word = word_len(s);
+    match () {
+        _ if word > end + junk => Ok(None),
+        _ if junk > 0 => Err(at("trailing junk after numeric literal", &s[..end + junk])),
+        _ => Ok(Some((Token::Number(s[..end].to_owned()), end))),
+    }
 }
 
-/// A string literal at the start of `s`: its contents and length. Escapes are those of JSON and `\v`, `\xHH`, `\u{H}`, `\'`.
-fn quoted(s: &str) -> Result<(String, usize), SqlError> {
-    let ended = || SqlError::new(state::SYNTAX_ERROR, "unexpected end of quoted string at end of jsonpath input");
-    let mut out = String::new();
+fn unpaired(detail: &str) -> SqlError {
+    SqlError::new(state::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type jsonpath").with_detail(detail)
+}
+
+/// Adds what a code point stands for.
+fn push_code(code: u32, out: &mut String) -> Result<(), SqlError> {
+    match char::from_u32(code) {
+        Some('\0') => {
+            Err(SqlError::new(state::UNTRANSLATABLE_CHARACTER, "unsupported Unicode escape sequence").with_detail("\\u0000 cannot be converted to text."))
+        }
+        Some(c) => {
+            out.push(c);
+            Ok(())
+        }
+        None => Err(SqlError::new(state::SYNTAX_ERROR, "invalid Unicode code point")),
+    }
+}
+
+/// The code of `\uHHHH` or `\u{H}` at the start of `s`, and the escape's length.
+fn unicode(s: &str) -> Result<Option<(u32, usize)>, SqlError> {
+    let Some(rest) = s.strip_prefix("\\u") else { return Ok(None) };
+    let bad = |used: usize| at("invalid unicode sequence", &s[..used]);
+    let (skip, max) = if rest.starts_with('{') { (1, 6) } else { (0, 4) };
+    let n = rest[skip..].bytes().take(max).take_while(u8::is_ascii_hexdigit).count();
+    let closed = if skip == 1 { n > 0 && rest[skip + n..].starts_with('}') } else { n == 4 };
+    match u32::from_str_radix(&rest[skip..skip + n], 16) {
+        Ok(code) if closed => Ok(Some((code, 2 + skip + n + skip))),
+        _ => Err(bad(2 + skip + n)),
+    }
+}
+
+/// Adds what the escape at the start of `s` stands for, and tells its length. Escapes are those of JSON and `\v`, `\xHH`, `\u{H}`; any other
+/// character stands for itself. Surrogates come in pairs, one after the other.
+fn escape(s: &str, out: &mut String) -> Result<usize, SqlError> {
+    let mut used = 0;
     let mut high: Option<u32> = None;
-    let mut it = s.char_indices().skip(1).peekable();
-    while let Some((i, c)) = it.next() {
-        match c {
-            '"' => return Ok((out, i + 1)),
-            '\\' => {
-                let (_, e) = it.next().ok_or_else(ended)?;
-                let mut hex = |n: usize| -> Result<u32, SqlError> {
-                    let mut v = 0;
-                    for _ in 0..n {
-                        let d = it.next().and_then(|(_, c)| c.to_digit(16));
-                        v = v * 16
-                            + d.ok_or_else(|| SqlError::new(state::SYNTAX_ERROR, "invalid Unicode escape sequence at or near \"\\u\" of jsonpath input"))?;
-                    }
-                    Ok(v)
-                };
-                match e {
-                    'b' => out.push('\x08'),
-                    'f' => out.push('\x0c'),
-                    'n' => out.push('\n'),
-                    'r' => out.push('\r'),
-                    't' => out.push('\t'),
-                    'v' => out.push('\x0b'),
-                    'x' => {
-                        let v = hex(2)?;
-                        out.extend(char::from_u32(v));
-                    }
-                    'u' => {
-                        let v = hex(4)?;
-                        match (v, high.take()) {
-                            (0, _) => {
-                                return Err(SqlError::new(state::UNTRANSLATABLE_CHARACTER, "unsupported Unicode escape sequence")
-                                    .with_detail("\\u0000 cannot be converted to text."))
-                            }
-                            (0xd800..=0xdbff, None) => high = Some(v),
-                            (0xdc00..=0xdfff, Some(h)) => out.extend(char::from_u32(0x10000 + ((h - 0xd800) << 10) + (v - 0xdc00))),
-                            (v, _) => out.extend(char::from_u32(v)),
-                        }
-                    }
-                    other => out.push(other),
-                }
-            }
-            c => out.push(c),
+    while let Some((code, n)) = unicode(&s[used..])? {
+        used += n;
+        match (code, high.take()) {
+            (0xd800..=0xdbff, None) => high = Some(code),
+            (0xd800..=0xdbff, Some(_)) => return Err(unpaired("Unicode high surrogate must not follow a high surrogate.")),
+            (0xdc00..=0xdfff, Some(h)) => push_code(0x10000 + ((h - 0xd800) << 10) + (code - 0xdc00), out)?,
+            (0xdc00..=0xdfff, None) | (_, Some(_)) => return Err(unpaired("Unicode low surrogate must follow a high surrogate.")),
+            (code, None) => push_code(code, out)?,
         }
     }
-    Err(ended())
+    if high.is_some() {
+        return Err(unpaired("Unicode low surrogate must follow a high surrogate."));
+    }
+    if used > 0 {
+        return Ok(used);
+    }
+    let c = s[1..].chars().next().filter(|c| *c != '\n').ok_or_else(|| at("unexpected end after backslash", "\\"))?;
+    out.push(match c {
+        'b' => '\x08',
+        'f' => '\x0c',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\x0b',
+        'x' => {
+            let n = s[2..].bytes().take(2).take_while(u8::is_ascii_hexdigit).count();
+            return match u32::from_str_radix(&s[2..2 + n], 16) {
+                Ok(code) if n == 2 => push_code(code, out).map(|()| 4),
+                _ => Err(at("invalid hex character sequence", &s[..2 + n])),
+            };
+        }
+        c => c,
+    });
+    Ok(1 + c.len_utf8())
+}
+
+/// A string literal at the start of `s`: its contents and length.
+fn quoted(s: &str) -> Result<(String, usize), SqlError> {
+    let mut out = String::new();
+    let mut used = 1;
+    loop {
+        let rest = &s[used..];
+        let Some(n) = rest.find(['"', '\\']) else { return Err(at("unexpected end of quoted string", "")) };
+        out.push_str(&rest[..n]);
+        used += n;
+        if rest[n..].starts_with('"') {
+            return Ok((out, used + 1));
+        }
+        used += escape(&s[used..], &mut out)?;
+    }
 }
 
 struct Parser {
@@ -175,10 +233,11 @@ fn is_predicate(e: &Expr) -> bool {
 
 /// Parses a path.
 pub fn parse(text: &str) -> Result<Path, SqlError> {
-    if text.trim().is_empty() {
+    let tokens = lex(text)?;
+    if tokens.is_empty() {
         return Err(SqlError::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type jsonpath: \"{text}\"")));
     }
-    let mut p = Parser { tokens: lex(text)?, at: 0, depth: 0, filters: 0, subscripts: 0 };
+    let mut p = Parser { tokens, at: 0, depth: 0, filters: 0, subscripts: 0 };
     let strict = p.word("strict");
     if !strict {
         p.word("lax");
@@ -272,6 +331,9 @@ impl Parser {
             }
             let inner = if self.sym("(") {
                 let e = self.or()?;
+                if !is_predicate(&e) {
+                    return Err(self.unexpected());
+                }
                 self.expect(")")?;
                 e
             } else {
@@ -285,16 +347,28 @@ impl Parser {
     fn exists(&mut self) -> Result<Expr, SqlError> {
         self.word("exists");
         self.expect("(")?;
-        let e = self.or()?;
+        let e = self.value()?;
         self.expect(")")?;
         Ok(Expr::Exists(Box::new(e)))
     }
 
+    /// A value: what [`Parser::add`] reads, unless it is a predicate.
+    fn value(&mut self) -> Result<Expr, SqlError> {
+        let e = self.add()?;
+        match is_predicate(&e) {
+            true => Err(self.unexpected()),
+            false => Ok(e),
+        }
+    }
+
     fn compare(&mut self) -> Result<Expr, SqlError> {
         let l = self.add()?;
+        if is_predicate(&l) {
+            return Ok(l);
+        }
         for (s, op) in [("==", Op::Eq), ("!=", Op::Ne), ("<=", Op::Le), (">=", Op::Ge), ("<", Op::Lt), (">", Op::Gt)] {
             if self.sym(s) {
-                return Ok(Self::binary(op, l, self.add()?));
+                return Ok(Self::binary(op, l, self.value()?));
             }
         }
         if self.word("starts") {
@@ -319,10 +393,11 @@ impl Parser {
                         let m = "invalid input syntax for type jsonpath";
                         return Err(SqlError::new(state::SYNTAX_ERROR, m).with_detail(format!("Unrecognized flag character \"{c}\" in LIKE_REGEX predicate.")));
                     }
-                    if c == 'x' {
-                        let m = "XQuery \"x\" flag (expanded regular expressions) is not implemented";
-                        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m));
-                    }
+                }
+                // With q the others but i mean nothing.
+                if f.contains('x') && !f.contains('q') {
+                    let m = "XQuery \"x\" flag (expanded regular expressions) is not implemented";
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m));
                 }
                 // In one order, each once.
                 flags = "ismxq".chars().filter(|c| f.contains(*c)).collect();
@@ -335,25 +410,39 @@ impl Parser {
     fn add(&mut self) -> Result<Expr, SqlError> {
         let mut l = self.mul()?;
         loop {
+            if is_predicate(&l) {
+                return Ok(l);
+            }
             let op = match () {
                 _ if self.sym("+") => Op::Add,
                 _ if self.sym("-") => Op::Sub,
                 _ => return Ok(l),
             };
-            l = Self::binary(op, l, self.mul()?);
+            let r = self.mul()?;
+            if is_predicate(&r) {
+                return Err(self.unexpected());
+            }
+            l = Self::binary(op, l, r);
         }
     }
 
     fn mul(&mut self) -> Result<Expr, SqlError> {
         let mut l = self.unary()?;
         loop {
+            if is_predicate(&l) {
+                return Ok(l);
+            }
             let op = match () {
                 _ if self.sym("*") => Op::Mul,
                 _ if self.sym("/") => Op::Div,
                 _ if self.sym("%") => Op::Mod,
                 _ => return Ok(l),
             };
-            l = Self::binary(op, l, self.unary()?);
+            let r = self.unary()?;
+            if is_predicate(&r) {
+                return Err(self.unexpected());
+            }
+            l = Self::binary(op, l, r);
         }
     }
 
@@ -365,11 +454,13 @@ impl Parser {
         let out = if self.sym("-") {
             match self.unary()? {
                 Expr::Number(n) => Expr::Number(n.neg()),
+                e if is_predicate(&e) => return Err(self.unexpected()),
                 e => Expr::Neg(Box::new(e)),
             }
         } else if self.sym("+") {
             match self.unary()? {
                 Expr::Number(n) => Expr::Number(n),
+                e if is_predicate(&e) => return Err(self.unexpected()),
                 e => Expr::Pos(Box::new(e)),
             }
         } else {
@@ -388,10 +479,11 @@ impl Parser {
             Some(Token::Variable(v)) => Expr::Variable(v),
             Some(Token::String(s)) => Expr::String(s),
             Some(Token::Number(n)) => Expr::Number(Numeric::parse(&n)?),
-            Some(Token::Word(w)) => match w.to_ascii_lowercase().as_str() {
+            Some(Token::Word(w)) if matches!(w.as_str(), "null" | "true" | "false") => match w.as_str() {
                 "null" => Expr::Null,
-                "true" => Expr::Bool(true),
-                "false" => Expr::Bool(false),
+                w => Expr::Bool(w == "true"),
+            },
+            Some(Token::Word(w)) => match w.to_ascii_lowercase().as_str() {
                 "last" if self.subscripts == 0 => {
                     return Err(SqlError::new(state::SYNTAX_ERROR, "LAST is allowed only in array subscripts"));
                 }
@@ -403,7 +495,7 @@ impl Parser {
                 self.at += 1;
                 let e = self.or()?;
                 self.expect(")")?;
-                if self.word("is") {
+                if is_predicate(&e) && self.word("is") {
                     if !self.word("unknown") {
                         return Err(self.unexpected());
                     }
@@ -438,8 +530,8 @@ impl Parser {
                 let mut list = Vec::new();
                 self.subscripts += 1;
                 loop {
-                    let from = self.add()?;
-                    let to = if self.word("to") { Some(self.add()?) } else { None };
+                    let from = self.value()?;
+                    let to = if self.word("to") { Some(self.value()?) } else { None };
                     list.push((from, to));
                     if !self.sym(",") {
                         break;
@@ -486,7 +578,7 @@ impl Parser {
         if !matches!(self.peek(), Some(Token::Sym("("))) {
             return Ok(Step::Key(name));
         }
-        let method = match name.as_str() {
+        let method = match name.to_ascii_lowercase().as_str() {
             "abs" => Method::Abs,
             "size" => Method::Size,
             "type" => Method::Type,
@@ -530,9 +622,13 @@ impl Parser {
         }
         match self.peek() {
             Some(Token::Number(n)) => {
-                let v = n.parse().map_err(|_| self.unexpected())?;
+                if !n.bytes().all(|b| b.is_ascii_digit()) {
+                    return Err(self.unexpected());
+                }
+                let level: i32 =
+                    n.parse().map_err(|_| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("value \"{n}\" is out of range for type integer")))?;
                 self.at += 1;
-                Ok(Some(v))
+                Ok(Some(level.unsigned_abs()))
             }
             _ => Err(self.unexpected()),
         }
