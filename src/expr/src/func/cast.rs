@@ -55,7 +55,11 @@ pub fn text_out(v: &Value, ty: &SqlType, ctx: &EvalCtx) -> String {
 /// Reads a value from its text form; of the modifier only an interval's counts (it says what a bare number means).
 pub fn text_in(s: &str, ty: &ColType, ctx: &EvalCtx) -> Result<Value, SqlError> {
     let typmod = if ty.ty == SqlType::Interval { ty.typmod } else { -1 };
-    with_style(ctx, |style| text::from_text(s, &ty.ty, typmod, style))
+    let v = with_style(ctx, |style| text::from_text(s, &ty.ty, typmod, style))?;
+    if let (SqlType::JsonPath, Value::Text(path)) = (&ty.ty, &v) {
+        super::jsonpath::check_patterns(path)?;
+    }
+    Ok(v)
 }
 
 /// One value through its text form.

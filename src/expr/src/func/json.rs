@@ -333,6 +333,11 @@ fn json_strip_nulls(s: &str) -> String {
 
 /// The row that a JSON object populates; columns that it lacks are the base's.
 fn populate_record(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
+    if args[0].is_null() && matches!(&call.ret.ty, SqlType::Record(r) if r.fields.is_empty()) {
+        let name = if matches!(args.get(1), Some(Value::Jsonb(_))) { "jsonb_populate_record" } else { "json_populate_record" };
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("could not determine row type for result of {name}"))
+            .with_hint("Provide a non-null record argument, or call the function in the FROM clause using a column definition list."));
+    }
     let Some(json) = args.get(1).and_then(json_source) else { return Ok(args[0].clone()) };
     record_of(&json, call.ret, Some(&args[0]), call)
 }
@@ -354,11 +359,11 @@ pub const FUNCS: &[Entry] = &[
     val!(["jsonb_extract_path"], |a, _| Ok(jsonb_path(a).map_or(Value::Null, doc))),
     val!(["jsonb_extract_path_text"], |a, _| Ok(jsonb_path(a).and_then(|j| j.as_text()).map_or(Value::Null, Value::Text))),
     f2!(["json_object_field"], Str, Str => Option<String>, |j, k| field(j, k).map(str::to_owned)),
-    f2!(["json_object_field_text"], Str, Str => Option<String>, |j, k| field(j, k).and_then(as_text)),
+    f2!(? ["json_object_field_text"], Str, Str => Option<String>, |j, k| field(j, k).map_or(Ok(None), as_text)),
     f2!(["json_array_element"], Str, i32 => Option<String>, |j, i| element(j, i.into()).map(str::to_owned)),
-    f2!(["json_array_element_text"], Str, i32 => Option<String>, |j, i| element(j, i.into()).and_then(as_text)),
+    f2!(? ["json_array_element_text"], Str, i32 => Option<String>, |j, i| element(j, i.into()).map_or(Ok(None), as_text)),
     val!(["json_extract_path"], |a, _| Ok(json_path(a).map_or(Value::Null, Value::text))),
-    val!(["json_extract_path_text"], |a, _| Ok(json_path(a).and_then(as_text).map_or(Value::Null, Value::Text))),
+    val!(? ["json_extract_path_text"], |a, _| Ok(json_path(a).map_or(Ok(None), as_text)?.map_or(Value::Null, Value::Text))),
     f1!(["jsonb_typeof"], Jsonb => &'static str, |j| j.type_name()),
     f1!(["json_typeof"], Str => &'static str, type_name),
     f1!(? ["jsonb_array_length"], Jsonb => i32, |j| array_length(&j)),

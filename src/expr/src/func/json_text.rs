@@ -2,6 +2,8 @@
 //!
 //! The text is valid JSON (the type's input checked it); on other text the answers are some slices, never a panic.
 
+use repr::SqlError;
+
 /// What a JSON text is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -124,12 +126,12 @@ pub fn unquote(literal: &str) -> String {
     }
 }
 
-/// A value as text: strings without quotes, NULL for null, all else as spelled.
-pub fn as_text(text: &str) -> Option<String> {
+/// A value as text: strings without quotes, NULL for null, all else as spelled. Errors: 22P05 and 22P02 for escapes that no text has.
+pub fn as_text(text: &str) -> Result<Option<String>, SqlError> {
     match kind(text) {
-        Kind::Null => None,
-        Kind::String => Some(unquote(text.trim())),
-        _ => Some(text.trim().to_owned()),
+        Kind::Null => Ok(None),
+        Kind::String => repr::jsonb::parse(text).map(|j| j.as_text()),
+        _ => Ok(Some(text.trim().to_owned())),
     }
 }
 
@@ -145,6 +147,7 @@ mod tests {
         assert_eq!(got, [("a", r#"[1,  {"x": "}"}]"#), ("bA", "null"), ("c", r#""q\",""#), ("d", "1.50")]);
         assert_eq!(items("[1, [2,3] ,\"x\"]"), ["1", "[2,3]", "\"x\""]);
         assert!(items("[ ]").is_empty() && entries("{}").is_empty());
-        assert_eq!(as_text("\"x\\n\""), Some("x\n".into()));
+        assert_eq!(as_text("\"x\\n\""), Ok(Some("x\n".into())));
+        assert_eq!(as_text(r#""\u0000""#).map_err(|e| e.code.as_str().to_owned()), Err("22P05".into()));
     }
 }

@@ -12,27 +12,31 @@ use crate::ctx::EvalCtx;
 use repr::error::state;
 use repr::jsonb::{self, Jsonb};
 use repr::value::ArrayValue;
-use repr::{text, ColType, DateFormat, Numeric, SqlError, SqlType, Value};
+use repr::{text, ColType, DateFormat, Numeric, SqlError, SqlType, TextStyle, Value};
 
 /// The text of a date or timestamp in JSON: ISO 8601 whatever DateStyle says.
 fn iso(v: &Value, ty: &SqlType, ctx: &EvalCtx) -> String {
-    with_style(ctx, |style| {
-        let mut style = style.clone();
-        style.date_style.format = DateFormat::Iso;
-        let t = text::to_text(v, ty, &style);
-        match ty {
-            SqlType::Timestamp => t.replacen(' ', "T", 1),
-            SqlType::TimestampTz => {
-                let t = t.replacen(' ', "T", 1);
-                // Offsets have minutes.
-                match t.rfind(['+', '-']).filter(|i| *i > 10 && t.len() - i == 3) {
-                    Some(_) => t + ":00",
-                    None => t,
-                }
-            }
-            _ => t,
-        }
-    })
+    with_style(ctx, |style| iso_in(v, ty, style.clone()))
+}
+
+/// ISO 8601 in the style's time zone.
+pub fn iso_in(v: &Value, ty: &SqlType, mut style: TextStyle) -> String {
+    style.date_style.format = DateFormat::Iso;
+    let t = text::to_text(v, ty, &style);
+    match ty {
+        SqlType::Timestamp => t.replacen(' ', "T", 1),
+        SqlType::TimestampTz => with_minutes(t.replacen(' ', "T", 1)),
+        SqlType::TimeTz => with_minutes(t),
+        _ => t,
+    }
+}
+
+/// The offset from UTC with its minutes.
+fn with_minutes(t: String) -> String {
+    match t.rfind(['+', '-']).filter(|i| t[..*i].contains(':') && t.len() - i == 3) {
+        Some(_) => t + ":00",
+        None => t,
+    }
 }
 
 /// Appends a value as JSON text, as `to_json` prints it: no blanks.
@@ -181,7 +185,7 @@ pub fn populate(json: &str, ty: &ColType, base: Option<&Value>, ctx: &EvalCtx) -
         }
         SqlType::Array(_) if k != Kind::String => Err(SqlError::new(state::INVALID_TEXT_REPRESENTATION, "expected JSON array")),
         _ => {
-            let s = as_text(json).unwrap_or_default();
+            let s = as_text(json)?.unwrap_or_default();
             with_style(ctx, |style| text::from_text(&s, &ty.ty, ty.typmod, style))
         }
     }

@@ -6,6 +6,7 @@
 use super::{Emit, TableEntry};
 use crate::ctx::EvalCtx;
 use crate::func::json_text::{as_text, entries, items, kind, Kind};
+use crate::func::jsonpath::Options;
 use crate::func::to_json::{json_source, populate};
 use repr::error::state;
 use repr::jsonb;
@@ -25,8 +26,8 @@ fn same_type(slice: &str, is_jsonb: bool) -> Result<Value, SqlError> {
     Ok(Value::text(slice))
 }
 
-fn text_value(slice: &str) -> Value {
-    as_text(slice).map_or(Value::Null, Value::Text)
+fn text_value(slice: &str) -> Result<Value, SqlError> {
+    Ok(as_text(slice)?.map_or(Value::Null, Value::Text))
 }
 
 fn each(args: &[Value], name: &str, as_texts: bool, emit: Emit<'_>) -> Result<(), SqlError> {
@@ -39,7 +40,7 @@ fn each(args: &[Value], name: &str, as_texts: bool, emit: Emit<'_>) -> Result<()
         _ => return Err(bad("cannot deconstruct a scalar")),
     }
     for (k, v) in entries(&json) {
-        let v = if as_texts { text_value(v) } else { same_type(v, is_jsonb)? };
+        let v = if as_texts { text_value(v) } else { same_type(v, is_jsonb) }?;
         if !emit(vec![Value::Text(k), v]) {
             return Ok(());
         }
@@ -58,7 +59,7 @@ fn elements(args: &[Value], name: &str, as_texts: bool, emit: Emit<'_>) -> Resul
         (_, false) => return Err(bad(format!("cannot call {name} on a scalar"))),
     }
     for v in items(&json) {
-        let v = if as_texts { text_value(v) } else { same_type(v, is_jsonb)? };
+        let v = if as_texts { text_value(v) } else { same_type(v, is_jsonb) }?;
         if !emit(vec![v]) {
             return Ok(());
         }
@@ -120,8 +121,8 @@ fn populate_recordset(args: &[Value], name: &str, types: &[ColType], columns: &[
     recordset(&args[1], name, &row, Some(&args[0]), ctx, emit)
 }
 
-fn path_query(args: &[Value], emit: Emit<'_>) -> Result<(), SqlError> {
-    for j in crate::func::jsonpath::query(args, false)?.unwrap_or_default() {
+fn path_query(args: &[Value], zoned: bool, ctx: &EvalCtx, emit: Emit<'_>) -> Result<(), SqlError> {
+    for j in crate::func::jsonpath::query(args, Options { silent: false, zoned }, ctx)? {
         if !emit(vec![Value::Jsonb(Box::new(j))]) {
             return Ok(());
         }
@@ -130,7 +131,8 @@ fn path_query(args: &[Value], emit: Emit<'_>) -> Result<(), SqlError> {
 }
 
 pub const ENTRIES: &[TableEntry] = &[
-    TableEntry { names: &["jsonb_path_query", "jsonb_path_query_tz"], fallible: true, rows: |a, _, _, _, emit| path_query(a, emit) },
+    TableEntry { names: &["jsonb_path_query"], fallible: true, rows: |a, _, _, ctx, emit| path_query(a, false, ctx, emit) },
+    TableEntry { names: &["jsonb_path_query_tz"], fallible: true, rows: |a, _, _, ctx, emit| path_query(a, true, ctx, emit) },
     TableEntry { names: &["json_each"], fallible: true, rows: |a, _, _, _, emit| each(a, "json_each", false, emit) },
     TableEntry { names: &["jsonb_each"], fallible: true, rows: |a, _, _, _, emit| each(a, "jsonb_each", false, emit) },
     TableEntry { names: &["json_each_text"], fallible: true, rows: |a, _, _, _, emit| each(a, "json_each_text", true, emit) },

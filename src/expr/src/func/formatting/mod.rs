@@ -12,6 +12,8 @@ mod parse;
 pub mod print;
 mod template;
 
+pub use parse::Standard;
+
 use super::datetime::{in_session2, Session};
 use super::lift::Str;
 use super::Entry;

@@ -1,13 +1,15 @@
-//! `to_date` and `to_timestamp`: a text read by a template.
+//! `to_date` and `to_timestamp`: a text read by a template. [`Standard`] is the SQL standard's reading, of jsonpath's `.datetime()`: separators and
+//! text must be there as they are in the template, which decides the type too.
 //!
 //! Without `FX`, blanks and separators are matched loosely. Errors: 22007 for text that a field does not take and for fields that
 //! contradict each other, 22008 for values out of range.
 
-use super::template::{split, Node, DAYS, MONTHS, ROMAN};
+use super::template::{split, split_with, Node, DAYS, MONTHS, ROMAN};
 use repr::datetime::calendar::*;
 use repr::datetime::{arith, round_micros, TimeZone};
 use repr::error::state;
-use repr::SqlError;
+use repr::value::TimeTz;
+use repr::{SqlError, SqlState, Value};
 
 #[derive(Default)]
 struct Read {
@@ -129,7 +131,7 @@ fn runs_on(nodes: &[Node], i: usize) -> bool {
     match nodes.get(i + 1) {
         None => true,
         Some(Node::Field { key, .. }) => {
-            let letters = ["a", "b", "p", "month", "mon", "day", "dy", "rm", "tz", "of"];
+            let letters = ["a", "b", "p", "month", "mon", "day", "dy", "rm", "tz", "tzh", "of"];
             let lower = key.to_ascii_lowercase();
             letters.iter().any(|l| if l.len() == 1 { lower.starts_with(l) } else { lower == *l }) || lower == "fx"
         }
@@ -150,15 +152,30 @@ fn near_2020(y: i32) -> i32 {
 }
 
 fn read(text: &str, template: &str) -> Result<Read, SqlError> {
-    let nodes = split(template);
+    read_nodes(text, &split(template), false)
+}
+
+fn read_nodes(text: &str, nodes: &[Node], standard: bool) -> Result<Read, SqlError> {
     let mut out = Read::default();
-    let mut r = Reader { rest: text, fixed: false, extra: 0, passed: None };
+    let mut r = Reader { rest: text, fixed: standard, extra: 0, passed: None };
     for (i, node) in nodes.iter().enumerate() {
         if r.rest.is_empty() {
+            if standard {
+                return Err(format_error("input string is too short for datetime format"));
+            }
             break;
         }
         if !r.fixed && (i == 0 || matches!(node, Node::Field { .. })) {
             r.skip_blanks();
+        }
+        let due = match node {
+            Node::Space => Some((' ', "separator")),
+            Node::Separator(c) => Some((*c, "separator")),
+            Node::Char(c) => Some((*c, "character")),
+            Node::Field { .. } => None,
+        };
+        if let Some((c, kind)) = due.filter(|(c, _)| standard && !r.rest.starts_with(*c)) {
+            return Err(format_error(format!("unmatched format {kind} \"{c}\"")));
         }
         match node {
             Node::Space | Node::Separator(_) if r.fixed => r.advance(),
@@ -172,7 +189,7 @@ fn read(text: &str, template: &str) -> Result<Read, SqlError> {
             Node::Char(_) if !r.fixed && r.extra > 0 => r.extra -= 1,
             Node::Char(_) => r.advance(),
             Node::Field { key, ordinal, .. } => {
-                read_field(&mut r, key, runs_on(&nodes, i), &mut out)?;
+                read_field(&mut r, key, runs_on(nodes, i), &mut out)?;
                 if ordinal.is_some() {
                     r.advance();
                     r.advance();
@@ -183,6 +200,9 @@ fn read(text: &str, template: &str) -> Result<Read, SqlError> {
                 }
             }
         }
+    }
+    if standard && !r.rest.trim_start_matches(|c: char| c.is_ascii_whitespace()).is_empty() {
+        return Err(format_error("trailing characters remain in input string after datetime format"));
     }
     Ok(out)
 }
@@ -442,7 +462,7 @@ fn resolve(mut f: Read, text: &str) -> Result<(Civil, Option<i32>), SqlError> {
         0 => None,
         s => {
             if !(0..=15).contains(&f.zone_hour) || !(0..60).contains(&f.zone_minute) {
-                return Err(overflow());
+                return Err(SqlError::new(SqlState::new("22009"), format!("time zone displacement out of range: \"{text}\"")));
             }
             Some(s * (f.zone_hour * 3600 + f.zone_minute * 60))
         }
@@ -466,4 +486,59 @@ pub fn timestamp(text: &str, template: &str, session: &TimeZone) -> Result<i64, 
 pub fn date(text: &str, template: &str) -> Result<i32, SqlError> {
     let (c, _) = resolve(read(text, template)?, text)?;
     date_from_civil(c.year, c.month, c.day).ok_or_else(|| SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("date out of range: \"{text}\"")))
+}
+
+/// A template of the SQL standard.
+pub struct Standard {
+    nodes: Vec<Node>,
+}
+
+impl Standard {
+    /// Errors: 22007 for a separator that the standard has not.
+    pub fn new(template: &str) -> Result<Standard, SqlError> {
+        let mut bad = None;
+        let nodes = split_with(template, |c| {
+            if !"-./,':; ".contains(c) {
+                bad.get_or_insert(c);
+            }
+        });
+        match bad {
+            Some(c) => Err(format_error(format!("invalid datetime format separator: \"{c}\""))),
+            None => Ok(Standard { nodes }),
+        }
+    }
+
+    /// A date, time or timestamp, with or without time zone, as the template's fields decide; and the zone's offset in seconds east.
+    pub fn read(&self, text: &str) -> Result<(Value, i32), SqlError> {
+        let fields = read_nodes(text, &self.nodes, true)?;
+        let (mut dated, mut timed, mut zoned) = (false, false, false);
+        for n in &self.nodes {
+            let Node::Field { key, .. } = n else { continue };
+            match key.to_ascii_lowercase().as_str() {
+                "fx" => {}
+                "a.m." | "p.m." | "am" | "pm" | "hh" | "hh12" | "hh24" | "mi" | "ss" | "ms" | "us" | "ssss" | "sssss" => timed = true,
+                f if f.starts_with("ff") => timed = true,
+                "tzh" | "tzm" => zoned = true,
+                // As in Postgres, an ISO week alone makes no date.
+                "iw" => {}
+                _ => dated = true,
+            }
+        }
+        let (c, east) = resolve(fields, text)?;
+        let local = || c.to_micros().ok_or_else(|| SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp out of range"));
+        let east_secs = east.unwrap_or(0);
+        let value = match (dated, timed, zoned) {
+            (true, true, true) => Value::TimestampTz(arith::shift(local()?, -i64::from(east_secs))?),
+            (true, true, false) => Value::Timestamp(local()?),
+            (true, false, false) => {
+                let out = || SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("date out of range: \"{text}\""));
+                Value::Date(date_from_civil(c.year, c.month, c.day).ok_or_else(out)?)
+            }
+            (true, false, true) => return Err(format_error("datetime format is zoned but not timed")),
+            (false, true, true) => Value::TimeTz(TimeTz { micros: c.time_micros(), zone_secs: -east_secs }),
+            (false, true, false) => Value::Time(c.time_micros()),
+            (false, false, _) => return Err(format_error("datetime format is not dated and not timed")),
+        };
+        Ok((value, east_secs))
+    }
 }

@@ -29,6 +29,11 @@ const KEYS: &[&str] = &[
 ];
 
 pub fn split(template: &str) -> Vec<Node> {
+    split_with(template, |_| ())
+}
+
+/// [`split`], with each character that is neither in a field nor in quotes told to `loose`.
+pub fn split_with(template: &str, mut loose: impl FnMut(char)) -> Vec<Node> {
     let mut out = Vec::new();
     let mut rest = template;
     while !rest.is_empty() {
@@ -71,6 +76,7 @@ pub fn split(template: &str) -> Vec<Node> {
             rest = &rest[end..];
             continue;
         }
+        loose(c);
         let c = if c == '\\' && rest[1..].starts_with('"') { '"' } else { c };
         rest = &rest[if c == '"' { 2 } else { c.len_utf8() }..];
         out.push(match c {

@@ -242,7 +242,7 @@ fn add_jsonb(config: Config, j: &Jsonb, want: &Wanted, out: &mut Words) {
 }
 
 /// As [`add_jsonb`], in the order of the text.
-fn add_json(config: Config, j: &str, want: &Wanted, out: &mut Words) {
+fn add_json(config: Config, j: &str, want: &Wanted, out: &mut Words) -> Result<(), SqlError> {
     use super::json_text::{as_text, entries, items, kind, Kind};
     match kind(j) {
         Kind::Object => {
@@ -250,10 +250,10 @@ fn add_json(config: Config, j: &str, want: &Wanted, out: &mut Words) {
                 if want.keys {
                     add_text(config, &k, out);
                 }
-                add_json(config, v, want, out);
+                add_json(config, v, want, out)?;
             }
         }
-        Kind::Array => items(j).into_iter().for_each(|v| add_json(config, v, want, out)),
+        Kind::Array => items(j).into_iter().try_for_each(|v| add_json(config, v, want, out))?,
         _ => {
             let wanted = match j.trim_start().bytes().next() {
                 Some(b'"') => want.strings,
@@ -261,11 +261,12 @@ fn add_json(config: Config, j: &str, want: &Wanted, out: &mut Words) {
                 Some(b'n') | None => false,
                 _ => want.numbers,
             };
-            if let Some(s) = as_text(j).filter(|_| wanted) {
+            if let Some(s) = as_text(j)?.filter(|_| wanted) {
                 add_text(config, &s, out);
             }
         }
     }
+    Ok(())
 }
 
 fn json_vector(args: &[Value], call: &Call<'_>) -> Res {
@@ -277,7 +278,7 @@ fn json_vector(args: &[Value], call: &Call<'_>) -> Res {
     let mut out = Words::default();
     match &args[0] {
         Value::Jsonb(j) => add_jsonb(config, j, &want, &mut out),
-        j => add_json(config, text(j), &want, &mut out),
+        j => add_json(config, text(j), &want, &mut out)?,
     }
     out.into_vector().map(of_vector)
 }
