@@ -1,5 +1,6 @@
 """Tables and transactions: what a writer may count on, alone and beside others."""
 
+import re
 import threading
 import time
 
@@ -377,6 +378,22 @@ def test_as_of_in_a_block_is_the_past(riverdelta):
         with pytest.raises(psycopg.errors.FeatureNotSupported):
             c.execute(f"SELECT * FROM made AS OF {past}")
         c.rollback()
+
+
+@pytest.mark.parametrize("ty", ["numeric", "float8", "float4"])
+def test_mz_now_is_compared_with_any_number(riverdelta, ty):
+    """A view holds what its query gives, beyond the range of bigint and at NaN too."""
+    riverdelta.sql(f"CREATE TABLE t (id int, x {ty})")
+    riverdelta.sql("INSERT INTO t VALUES (1, 5.5), (2, 1e30), (3, -1e30), (4, 'NaN'), (5, NULL), (6, 9223372036854775807), (7, 1e15)")
+    for n, condition in enumerate(["mz_now() < x", "mz_now() <= x", "x < mz_now()", "mz_now() >= x", "x = mz_now()", "NOT mz_now() < x"]):
+        riverdelta.sql(f"CREATE MATERIALIZED VIEW v{n} AS SELECT id FROM t WHERE {condition}")
+        assert riverdelta.sql(f"SELECT id FROM v{n} ORDER BY 1") == riverdelta.sql(f"SELECT id FROM t WHERE {condition} ORDER BY 1"), condition
+
+
+def test_a_misplaced_time_is_told_by_its_name(riverdelta):
+    for written in ["mz_now()", "now()", "CURRENT_DATE"]:
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match=re.escape(f"{written} here")):
+            riverdelta.sql(f"CREATE MATERIALIZED VIEW m AS SELECT {written}")
 
 
 @pytest.mark.parametrize("clause", ["CHECK ((SELECT 1) > 0)", "DEFAULT (SELECT 7)", "CHECK (EXISTS (SELECT 1))", "CHECK (a IN (SELECT 1))"])

@@ -35,6 +35,13 @@ pub trait CatalogView: Send + Sync {
     /// The OID of a possibly qualified relation name, already split into parts.
     fn relation_oid(&self, parts: &[String]) -> Option<u32>;
     fn relation_is_visible(&self, oid: u32) -> bool;
+    /// The names of a relation's columns; none if there is no such relation.
+    fn columns(&self, _relation: u32) -> Vec<String> {
+        Vec::new()
+    }
+    fn is_sequence(&self, _relation: u32) -> bool {
+        false
+    }
     fn type_by_oid(&self, oid: u32) -> Option<SqlType>;
     /// A possibly qualified user-defined type name.
     fn type_by_name(&self, parts: &[String]) -> Option<SqlType>;

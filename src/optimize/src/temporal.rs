@@ -4,6 +4,7 @@
 //!   now() < ts + '5 min'                 until  millis_at_or_after(ts + '5 min')
 //!   ts < now() - '1 h'                   from   millis_after(ts + '1 h')
 //!   mz_now() >= valid_from               from   valid_from
+//!   mz_now() < price                     until  numeric_at_or_after(price)
 //!   now() - ts < '1 h'                   until  millis_at_or_after(ts + '1 h' in microseconds)
 //! ```
 //!
@@ -50,14 +51,14 @@ pub fn check_maintained(mir: &Mir) -> Result<(), SqlError> {
         for p in predicates.iter().cloned().flat_map(conjuncts) {
             allowed(&p)?;
             if reads_time(&p) {
-                bounds(&p, &types).ok_or_else(misplaced)?;
+                bounds(&p, &types).ok_or_else(|| misplaced(&p))?;
             }
         }
     } else {
         for s in scalars(mir) {
             allowed(s)?;
             if reads_time(s) {
-                return Err(misplaced());
+                return Err(misplaced(s));
             }
         }
     }
@@ -86,9 +87,17 @@ pub(crate) fn is_session(func: &FuncDef) -> bool {
     matches!(func.name, "current_user" | "session_user" | "user" | "current_role" | "pg_backend_pid")
 }
 
-fn misplaced() -> SqlError {
+fn misplaced(s: &Scalar) -> SqlError {
+    let mut written = None;
+    s.visit(&mut |x| {
+        if let Scalar::Call { func, .. } = x {
+            if is_time(func) && written.is_none() {
+                written = Some(if is_sql_time(func.name) { func.name.to_uppercase() } else { format!("{}()", func.name) });
+            }
+        }
+    });
     SqlError::unsupported(
-        "now() here",
+        format!("{} here", written.as_deref().unwrap_or("now()")),
         "in a maintained query, compare now() or mz_now() with an expression over columns in WHERE, as in now() < ts + interval '5 minutes': a temporal filter",
     )
 }
@@ -142,7 +151,7 @@ pub fn into_bounds(mut mfp: Mfp, input: &[ColType]) -> Result<Mfp, SqlError> {
             kept.push((at, p));
             continue;
         }
-        let (lower, upper) = bounds(&p, &types).ok_or_else(misplaced)?;
+        let (lower, upper) = bounds(&p, &types).ok_or_else(|| misplaced(&p))?;
         mfp.lower.extend(lower);
         mfp.upper.extend(upper);
     }
@@ -184,7 +193,7 @@ impl Cmp {
 /// A comparison of the types that times have.
 fn comparison(func: &FuncDef) -> Option<Cmp> {
     let name = func.name;
-    let stems = ["timestamptz_", "timestamp_", "date_", "interval_", "int8", "int84", "int48", "int82", "int28"];
+    let stems = ["timestamptz_", "timestamp_", "date_", "interval_", "int8", "int84", "int48", "int82", "int28", "numeric_", "float8", "float84", "float48"];
     for (word, cmp) in [("lt", Cmp::Lt), ("le", Cmp::Le), ("gt", Cmp::Gt), ("ge", Cmp::Ge), ("eq", Cmp::Eq)] {
         let of_one_type = name.strip_suffix(word).is_some_and(|stem| stems.contains(&stem));
         let of_two = name.split_once(&format!("_{word}_")).is_some_and(|(a, b)| {
@@ -230,6 +239,12 @@ fn bounds(p: &Scalar, types: &[ColType]) -> Option<Bounds> {
             let limit = int8(limit, types)?;
             (limit.clone(), call1("int8_after", limit)?)
         }
+        Clock::MzNowAsNumeric => (call1("numeric_at_or_after", limit.clone())?, call1("numeric_after", limit)?),
+        Clock::MzNowAsFloat if limit.typ(types).ty == SqlType::Float4 => {
+            let limit = Scalar::Call { func: expr::func::by_oid(311)?, args: vec![limit], ty: SqlType::Float8.nullable() };
+            (call1("float8_at_or_after", limit.clone())?, call1("float8_after", limit)?)
+        }
+        Clock::MzNowAsFloat => (call1("float8_at_or_after", limit.clone())?, call1("float8_after", limit)?),
     };
     Some(match cmp {
         Cmp::Lt => (None, Some(at)),
@@ -244,6 +259,9 @@ fn bounds(p: &Scalar, types: &[ColType]) -> Option<Bounds> {
 enum Clock {
     Now,
     MzNow,
+    /// Compared as a number that need not be whole.
+    MzNowAsNumeric,
+    MzNowAsFloat,
 }
 
 /// Brings everything but the time itself to the other side.
@@ -255,6 +273,11 @@ fn isolate(time: &Scalar, cmp: Cmp, other: Scalar, types: &[ColType]) -> Option<
             _ if is_mz_now(func) => Some((Clock::MzNow, cmp, other)),
             _ => None,
         };
+    }
+    // The casts from bigint to numeric and to float8.
+    if let ([Scalar::Call { func: inner, .. }], 1781 | 482) = (&args[..], func.oid) {
+        let clock = if func.oid == 482 { Clock::MzNowAsFloat } else { Clock::MzNowAsNumeric };
+        return is_mz_now(inner).then_some((clock, cmp, other));
     }
     let [a, b] = &args[..] else { return None };
     let ty = SqlType::TimestampTz.nullable();

@@ -13,7 +13,7 @@ mod pg;
 /// Rows of rd_catalog: what runs, how far it is, what it holds.
 mod rd;
 
-pub use names::Names;
+pub use names::{quote_if_needed, Names};
 
 use crate::catalog::Catalog;
 use crate::coordinator::request::Introspection;

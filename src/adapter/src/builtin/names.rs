@@ -108,6 +108,16 @@ impl CatalogView for Names {
             },
         }
     }
+    fn columns(&self, oid: u32) -> Vec<String> {
+        match self.item(oid).map(|i| (&i.kind, &i.desc)) {
+            Some((ItemKind::Type(SqlType::Record(r)), _)) => r.fields.iter().map(|f| f.0.clone()).collect(),
+            Some((_, desc)) => desc.names.clone(),
+            None => defs().iter().find(|d| d.oid == oid).map(|d| d.desc.names.clone()).unwrap_or_default(),
+        }
+    }
+    fn is_sequence(&self, oid: u32) -> bool {
+        self.item(oid).is_some_and(|i| matches!(i.kind, ItemKind::Sequence(_)))
+    }
     fn type_by_oid(&self, oid: u32) -> Option<SqlType> {
         SqlType::from_oid(oid).or_else(|| type_by_oid(&self.catalog, oid))
     }

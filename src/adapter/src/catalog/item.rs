@@ -235,6 +235,11 @@ impl Item {
         }
     }
 
+    /// How error messages tell it: the word, and the name quoted where it must be.
+    pub fn told(&self) -> String {
+        format!("{} {}", self.noun(), crate::builtin::quote_if_needed(&self.name))
+    }
+
     /// The word that error messages use.
     pub fn noun(&self) -> &'static str {
         match &self.kind {

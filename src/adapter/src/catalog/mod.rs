@@ -130,7 +130,7 @@ impl Catalog {
             self.collect_drop(*id, ids, cascade, &mut order, &mut seen, &mut blockers);
         }
         if !blockers.is_empty() {
-            let first = ids.iter().find_map(|i| self.items.get(i)).map(|i| format!("{} {}", i.noun(), i.name)).unwrap_or_default();
+            let first = ids.iter().find_map(|i| self.items.get(i)).map(|i| i.told()).unwrap_or_default();
             let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop {first} because other objects depend on it"));
             return Err(e.with_detail(blockers.join("\n")).with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
@@ -157,7 +157,7 @@ impl Catalog {
                 _ => false,
             };
             if !cascade && !part_of && !roots.contains(&d.id) {
-                blockers.push(format!("{} {} depends on {} {}", d.noun(), d.name, item.noun(), item.name));
+                blockers.push(format!("{} depends on {}", d.told(), item.told()));
             }
             self.collect_drop(d.id, roots, cascade, order, seen, blockers);
         }

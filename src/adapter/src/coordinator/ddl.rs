@@ -234,7 +234,7 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
             catalog.check_free(&item.schema, item.namespace(), &item.name)?;
             for d in &item.deps {
                 if catalog.item(*d).is_none() {
-                    return Err(SqlError::new(state::UNDEFINED_TABLE, "an object that the statement refers to was dropped meanwhile"));
+                    return Err(SqlError::new(state::UNDEFINED_TABLE, format!("what {} refers to was dropped meanwhile", item.told())));
                 }
             }
             if item.has_shard() {
@@ -248,8 +248,8 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
             for id in ids {
                 let Some(item) = catalog.item(*id).cloned() else { continue };
                 if let Some(d) = catalog.dependants(*id).find(|d| !ids.contains(&d.id)) {
-                    let m = format!("cannot drop {} {} because other objects depend on it", item.noun(), item.name);
-                    return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, m).with_detail(format!("{} {} depends on it", d.noun(), d.name)));
+                    let m = format!("cannot drop {} because other objects depend on it", item.told());
+                    return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, m).with_detail(format!("{} depends on it", d.told())));
                 }
                 if item.has_shard() {
                     tick.drop.push(*id);
@@ -265,7 +265,7 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
             }
         }
         Op::Update { item } => {
-            let old = catalog.item(item.id).cloned().ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, "the object was dropped meanwhile"))?;
+            let old = catalog.item(item.id).cloned().ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("{} was dropped meanwhile", item.told())))?;
             if (old.schema.as_str(), old.name.as_str()) != (item.schema.as_str(), item.name.as_str()) {
                 catalog.check_free(&item.schema, item.namespace(), &item.name)?;
             }

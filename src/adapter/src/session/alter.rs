@@ -15,6 +15,7 @@ use super::ddl::{drop_word, table_sql, user_types};
 use super::query::Row;
 use super::write::{evaluate, fill, get};
 use super::{Response, Session};
+use crate::builtin::quote_if_needed;
 use crate::catalog::{Constraint, Item, ItemKind, Namespace, OwnedSequence, Sequence, Table};
 use crate::coordinator::request::Op;
 use crate::planner::{draft_relation, full_name, qualified};
@@ -357,22 +358,26 @@ impl Session {
                     continue;
                 }
                 let name = &old.desc.names[c];
-                blockers.push(format!("{} {} depends on column {name} of table {}", d.noun(), d.name, old.name));
+                blockers.push(format!("{} depends on column {} of {}", d.told(), quote_if_needed(name), old.told()));
+            }
+            let below = d.deps.iter().find(|x| lost.contains(*x)).and_then(|x| self.catalog().item(*x).cloned());
+            if let (Some(below), ItemKind::View { .. } | ItemKind::MaterializedView { .. }) = (below, &d.kind) {
+                blockers.push(format!("{} depends on {}", d.told(), below.told()));
             }
             if above || column(dropped).is_some() {
-                notices.push(format!("drop cascades to {} {}", d.noun(), d.name));
+                notices.push(format!("drop cascades to {}", d.told()));
                 lost.insert(d.id);
                 continue;
             }
             if let (Some(c), false) = (column(retyped), matches!(d.kind, ItemKind::Index { .. })) {
                 let e = SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule");
-                return Err(e.with_detail(format!("rule _RETURN on {} {} depends on column \"{}\"", d.noun(), d.name, old.desc.names[c])));
+                return Err(e.with_detail(format!("rule _RETURN on {} depends on column \"{}\"", d.told(), old.desc.names[c])));
             }
             kept.push(d);
         }
         if !blockers.is_empty() && !cascade {
             let c = dropped.iter().next().map_or("", |c| &old.desc.names[*c]);
-            return Err(blocked(&format!("column {c} of table {}", old.name), &blockers));
+            return Err(blocked(&format!("column {} of {}", quote_if_needed(c), old.told()), &blockers));
         }
         for n in notices {
             self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), n));
@@ -405,7 +410,7 @@ impl Session {
             _ => Ok(None),
         });
         let needs = |why: String| {
-            let e = blocked(&format!("what {} {} needs of table {}", d.noun(), d.name, old.name), &[]);
+            let e = blocked(&format!("what {} needs of {}", d.told(), old.told()), &[]);
             e.with_detail(why)
         };
         let hir = bound.map_err(|e| needs(e.message))?;

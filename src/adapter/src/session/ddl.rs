@@ -1,6 +1,7 @@
 //! CREATE, DROP, ALTER, COMMENT: from plans to catalog changes.
 
 use super::{Response, Session};
+use crate::builtin::quote_if_needed;
 use crate::catalog::{Catalog, Constraint, Item, ItemKind, Namespace, Table, ITEM_VERSION};
 use crate::coordinator::ddl::check_and_apply;
 use crate::coordinator::request::{Op, Request, WriteTxn};
@@ -246,11 +247,8 @@ impl Session {
                 ));
             }
             if let Some(d) = catalog.dependants(old.id).next() {
-                let e = SqlError::new(
-                    state::DEPENDENT_OBJECTS_STILL_EXIST,
-                    format!("cannot replace {} {} because other objects depend on it", old.noun(), old.name),
-                );
-                return Err(e.with_detail(format!("{} {} depends on it", d.noun(), d.name)).with_hint("Drop the dependent objects first."));
+                let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot replace {} because other objects depend on it", old.told()));
+                return Err(e.with_detail(format!("{} depends on it", d.told())).with_hint("Drop the dependent objects first."));
             }
             if !materialized {
                 check_replacement(&old.desc, &p.desc)?;
@@ -368,7 +366,11 @@ impl Session {
                 let inside = catalog.items_in(name);
                 if !inside.is_empty() && !p.cascade {
                     let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop schema {name} because other objects depend on it"));
-                    let detail = inside.iter().map(|i| format!("{} {}.{} depends on schema {name}", i.noun(), i.schema, i.name)).collect::<Vec<_>>().join("\n");
+                    let detail = inside
+                        .iter()
+                        .map(|i| format!("{} {}.{} depends on schema {name}", i.noun(), quote_if_needed(&i.schema), quote_if_needed(&i.name)))
+                        .collect::<Vec<_>>()
+                        .join("\n");
                     return Err(e.with_detail(detail).with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
                 }
                 roots.extend(inside.iter().map(|i| i.id));
@@ -400,9 +402,9 @@ impl Session {
     fn shown_name(&self, item: &Item) -> String {
         let visible = self.settings.search_path().contains(&item.schema) || self.temp_schema.as_ref() == Some(&item.schema);
         if visible {
-            item.name.clone()
+            quote_if_needed(&item.name)
         } else {
-            format!("{}.{}", item.schema, item.name)
+            format!("{}.{}", quote_if_needed(&item.schema), quote_if_needed(&item.name))
         }
     }
 

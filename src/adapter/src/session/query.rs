@@ -225,8 +225,9 @@ impl Session {
         let touched = |id| writes.iter().any(|w| w.0 == id) || made.contains(&id) || young.contains(&id);
         self.shared.planner.expand(catalog, mir, &touched)?;
         // A table that took another's place has no rows before that.
-        if mir.global_ids().iter().any(|id| young.contains(id) && !made.contains(id)) {
-            return Err(SqlError::new(state::SERIALIZATION_FAILURE, "could not serialize access: a table was altered meanwhile")
+        if let Some(id) = mir.global_ids().into_iter().find(|id| young.contains(id) && !made.contains(id)) {
+            let what = catalog.item(id).map_or_else(|| "a table".to_owned(), |i| i.told());
+            return Err(SqlError::new(state::SERIALIZATION_FAILURE, format!("could not serialize access: {what} was altered meanwhile"))
                 .with_hint("The transaction might succeed if retried."));
         }
         if let Some(item) = mir.global_ids().into_iter().filter(|id| made.contains(id)).filter_map(|id| catalog.item(id)).find(|i| !is_table(i)) {

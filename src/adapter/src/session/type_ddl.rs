@@ -217,11 +217,8 @@ impl Session {
                     _ => false,
                 };
                 if in_text {
-                    let e = SqlError::new(
-                        state::DEPENDENT_OBJECTS_STILL_EXIST,
-                        format!("cannot {what} {} {} because other objects depend on it", item.noun(), item.name),
-                    );
-                    return Err(e.with_detail(format!("{} {} depends on {} {}", d.noun(), d.name, item.noun(), item.name)));
+                    let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot {what} {} because other objects depend on it", item.told()));
+                    return Err(e.with_detail(format!("{} depends on {}", d.told(), item.told())));
                 }
             }
         }

@@ -101,11 +101,12 @@ pub mod mac;
 pub mod money;
 /// Exact numbers.
 pub mod numeric;
+/// Functions over the session and the catalog.
+pub mod privilege;
 /// Ranges and multiranges.
 pub mod range;
 /// Regular expressions in Postgres's flavour.
 pub mod regex;
-/// Functions over the session and the catalog.
 pub mod system;
 /// Times in the engine's milliseconds.
 pub mod temporal;
@@ -225,6 +226,7 @@ const TABLES: &[&[Entry]] = &[
     cast::FUNCS,
     array::FUNCS,
     system::FUNCS,
+    privilege::FUNCS,
     range::FUNCS,
     inet::FUNCS,
     mac::FUNCS,

@@ -297,7 +297,7 @@ fn setting(name: &str, ctx: &EvalCtx) -> Option<String> {
     })
 }
 
-fn oid_of(v: &Value) -> u32 {
+pub(super) fn oid_of(v: &Value) -> u32 {
     v.as_i64().and_then(|o| u32::try_from(o).ok()).unwrap_or(0)
 }
 
@@ -506,8 +506,6 @@ pub const FUNCS: &[Entry] = &[
     }),
     // The session sleeps; what is left depends on rows.
     val!(? ["pg_sleep", "3935", "3936"], |_, _| Err(SqlError::unsupported("sleeping for times from rows", "call pg_sleep() with a constant"))),
-    // One role owns all.
-    val!(["has_*", "pg_has_role_*"], |_, _| Ok(Value::Bool(true))),
     val!(["pg_table_is_visible"], |a, call| {
         let oid = oid_of(&a[0]);
         let c = &call.ctx.catalog;

@@ -24,7 +24,12 @@ impl Names {
             let (name, desc, kind, unique, defaults) = match sql::plan::plan(&s, &n, &[]).expect("ddl is bound") {
                 Plan::CreateTable(t) => {
                     let unique = t.unique.iter().map(|u| (u.0.clone(), u.1.clone())).collect();
-                    let defaults = t.defaults.iter().map(|d| d.as_ref().and_then(|d| sql::plan::bind_scalar(d, &Default::default(), &n).ok())).collect();
+                    let defaults = t
+                        .defaults
+                        .iter()
+                        .zip(&t.desc.types)
+                        .map(|(d, ty)| d.as_ref().map(|d| sql::plan::bind_default(d, &Default::default(), ty, &n).unwrap()))
+                        .collect();
                     (t.name.clone(), t.desc.clone(), RelationKind::Table, unique, defaults)
                 }
                 Plan::CreateView(v) => (v.name.clone(), v.desc.clone(), RelationKind::View(Arc::new(v.hir.clone())), vec![], vec![]),
