@@ -43,3 +43,8 @@ SELECT * FROM json_array_elements_text('["x", "\u0000"]');
 SELECT * FROM json_each_text('{"k": "\ude00"}');
 SELECT json_populate_record(null::record, '{"a": 1}');
 SELECT jsonb_populate_record(null::record, '{"a": 1}');
+SELECT json_populate_recordset(null::record, '[{"a": 1}]');
+SELECT jsonb_populate_recordset(null::record, '[]');
+SELECT json_populate_recordset(row(7, 'y'::text), '[{"f1": 1}, {"f2": "x"}]');
+SELECT * FROM jsonb_populate_recordset(null::record, '[{"a": 1}, {"b": "x"}]') AS q(a int, b text);
+SELECT * FROM json_populate_record(null::record, '{"a": 1}') AS q(a int, b text);

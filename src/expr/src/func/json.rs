@@ -331,12 +331,17 @@ fn json_strip_nulls(s: &str) -> String {
     out
 }
 
+/// What a record without fields is told that has no column definition list either.
+pub fn no_row_type(name: &str) -> SqlError {
+    SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("could not determine row type for result of {name}"))
+        .with_hint("Provide a non-null record argument, or call the function in the FROM clause using a column definition list.")
+}
+
 /// The row that a JSON object populates; columns that it lacks are the base's.
 fn populate_record(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
     if args[0].is_null() && matches!(&call.ret.ty, SqlType::Record(r) if r.fields.is_empty()) {
         let name = if matches!(args.get(1), Some(Value::Jsonb(_))) { "jsonb_populate_record" } else { "json_populate_record" };
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("could not determine row type for result of {name}"))
-            .with_hint("Provide a non-null record argument, or call the function in the FROM clause using a column definition list."));
+        return Err(no_row_type(name));
     }
     let Some(json) = args.get(1).and_then(json_source) else { return Ok(args[0].clone()) };
     record_of(&json, call.ret, Some(&args[0]), call)

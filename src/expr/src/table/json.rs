@@ -5,6 +5,7 @@
 
 use super::{Emit, TableEntry};
 use crate::ctx::EvalCtx;
+use crate::func::json::no_row_type;
 use crate::func::json_text::{as_text, entries, items, kind, Kind};
 use crate::func::jsonpath::Options;
 use crate::func::to_json::{json_source, populate};
@@ -116,6 +117,8 @@ fn named_row(names: Option<&Value>, columns: &[ColType]) -> ColType {
 fn populate_recordset(args: &[Value], name: &str, types: &[ColType], columns: &[ColType], ctx: &EvalCtx, emit: Emit<'_>) -> Result<(), SqlError> {
     let row = match &types[0].ty {
         SqlType::Record(r) if !r.fields.is_empty() => types[0].clone(),
+        // The names of a column definition list come last.
+        _ if !matches!(args.last(), Some(Value::Array(_))) => return Err(no_row_type(name)),
         _ => named_row(args.last(), columns),
     };
     recordset(&args[1], name, &row, Some(&args[0]), ctx, emit)
