@@ -50,6 +50,18 @@ def test_text_csv_bytes(rd, kafka):
         rd.settled(f"SELECT {columns} FROM {name}", expected)
 
 
+def test_compressed_batches(rd, kafka, topic):
+    """Each of Kafka's codecs, in one topic."""
+    connect_kafka(rd, kafka)
+    for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
+        p = kafka.producer(**{"compression.type": codec, "linger.ms": 50})
+        for n in range(200):
+            p.produce(topic, json.dumps({"codec": codec, "n": n}))
+        assert p.flush(20) == 0
+    rd.sql(f"CREATE SOURCE packed (codec text, n int) FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT JSON")
+    rd.settled("SELECT codec, count(*), sum(n) FROM packed GROUP BY codec", [(c, 200, 19900) for c in ("none", "gzip", "snappy", "lz4", "zstd")])
+
+
 def test_metadata_columns(rd, kafka, topic):
     connect_kafka(rd, kafka)
     for p in range(3):
