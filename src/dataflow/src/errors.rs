@@ -49,16 +49,21 @@ pub fn write_bytes(e: &SqlError, out: &mut Vec<u8>) {
     RowCodec::new(error_types()).encode_row(&to_row(e), out);
 }
 
-/// Updates of an errs collection.
-pub fn to_updates<T: Clone + PartialEq>(errors: Vec<(SqlError, T, Diff)>) -> Upd<T> {
+/// Updates of an errs collection: a message may hold the whole of a long value.
+pub fn to_updates<T: Clone + PartialEq>(errors: Vec<(SqlError, T, Diff)>) -> Vec<Upd<T>> {
     let rows: Vec<Vec<Value>> = errors.iter().map(|e| to_row(&e.0)).collect();
-    let batch = Batch::from_rows(&error_types(), rows.iter().map(Vec::as_slice));
-    let (mut times, mut diffs) = (Col::default(), Col::default());
-    for (_, t, d) in errors {
-        times.push(t);
-        diffs.push(d);
-    }
-    Upd { batch, times, diffs }
+    let mut of_rows = errors.into_iter();
+    let pieces = Batch::pieces_from_rows(&error_types(), rows.iter().map(Vec::as_slice)).into_iter();
+    pieces
+        .map(|batch| {
+            let (mut times, mut diffs) = (Col::default(), Col::default());
+            for (_, t, d) in of_rows.by_ref().take(batch.len) {
+                times.push(t);
+                diffs.push(d);
+            }
+            Upd { batch, times, diffs }
+        })
+        .collect()
 }
 
 /// More retractions than insertions: bad upstream data, or a bug of ours.

@@ -107,10 +107,10 @@ fn total(_: &[u8], sums: &[(&[u8], i64)]) -> Option<i64> {
     Some(sums.iter().map(|s| s.1).sum()).filter(|n| *n != 0)
 }
 
-fn totals(c: Changes<'_, u64, i64>) -> (Block<u64, i64>, Option<Block<u64, i64>>) {
+fn totals(c: Changes<'_, u64, i64>) -> (Block<u64, i64>, Vec<Block<u64, i64>>) {
     let mut body = Body::default();
     c.keys.iter().zip(c.rows).for_each(|(k, (n, t, d))| push(&mut body, number(k), n as u64, t, d));
-    (Block(body), None)
+    (Block(body), vec![])
 }
 
 fn greatest(_: &[u8], vals: &[(&[u8], i64)], out: &mut Outputs) {

@@ -45,17 +45,29 @@ impl Batch {
 
     /// Errors: 54000 if the rows take more than 2 GB in one column.
     pub fn try_from_rows<'a>(types: &[ColType], rows: impl IntoIterator<Item = &'a [Value]>) -> Result<Batch, SqlError> {
-        let mut builders: Vec<ColumnBuilder> = types.iter().map(|t| ColumnBuilder::new(&t.ty, 0)).collect();
-        let mut len = 0;
+        let mut made = BatchBuilder::new(types);
         for row in rows {
-            debug_assert_eq!(row.len(), types.len());
-            if !builders.iter_mut().zip(row).all(|(b, v)| b.push_if_fits(v)) {
+            if !made.push(row) {
                 let e = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "rows that are needed together take more than 2 GB in one column");
                 return Err(e.with_hint("make the values smaller, or the groups"));
             }
-            len += 1;
         }
-        Ok(Batch { len, cols: builders.into_iter().map(ColumnBuilder::finish).collect() })
+        Ok(made.finish())
+    }
+
+    /// The rows in batches that are each closed as soon as they are [full](BatchBuilder::is_full). None for no rows.
+    pub fn pieces_from_rows<'a>(types: &[ColType], rows: impl IntoIterator<Item = &'a [Value]>) -> Vec<Batch> {
+        let (mut pieces, mut open) = (Vec::new(), BatchBuilder::new(types));
+        for row in rows {
+            assert!(open.push(row), "a value alone is below 1 GB");
+            if open.is_full() {
+                pieces.push(std::mem::replace(&mut open, BatchBuilder::new(types)).finish());
+            }
+        }
+        if open.len > 0 {
+            pieces.push(open.finish());
+        }
+        pieces
     }
 
     /// Row `i` as values.
@@ -115,6 +127,47 @@ impl Batch {
     /// Bytes that the columns hold in memory, about.
     pub fn bytes(&self) -> usize {
         self.cols.iter().map(|c| c.get_array_memory_size()).sum()
+    }
+}
+
+/// A batch in the making, row by row.
+pub struct BatchBuilder {
+    columns: Vec<ColumnBuilder>,
+    len: usize,
+}
+
+impl BatchBuilder {
+    pub fn new(types: &[ColType]) -> BatchBuilder {
+        BatchBuilder { columns: types.iter().map(|t| ColumnBuilder::new(&t.ty, 0)).collect(), len: 0 }
+    }
+
+    /// Appends a row of the columns' types; false if a column cannot hold it, and then the builder is of no more use.
+    pub fn push(&mut self, row: &[Value]) -> bool {
+        debug_assert_eq!(row.len(), self.columns.len());
+        self.len += 1;
+        self.columns.iter_mut().zip(row).all(|(c, v)| c.push_if_fits(v))
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of text and bytes.
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().map(ColumnBuilder::bytes).sum()
+    }
+
+    /// Whether it is time to close the batch, so that none comes near what a column can hold.
+    pub fn is_full(&self) -> bool {
+        self.len >= PIECE_ROWS || self.bytes() >= PIECE_BYTES
+    }
+
+    pub fn finish(self) -> Batch {
+        Batch { len: self.len, cols: self.columns.into_iter().map(ColumnBuilder::finish).collect() }
     }
 }
 

@@ -183,6 +183,15 @@ impl ColumnBuilder {
         true
     }
 
+    /// Bytes of text and bytes that the column holds.
+    pub fn bytes(&self) -> usize {
+        match self {
+            ColumnBuilder::Text(b) => b.values_slice().len(),
+            ColumnBuilder::Binary(b, _, _) => b.values_slice().len(),
+            _ => 0,
+        }
+    }
+
     pub fn finish(self) -> ArrayRef {
         match self {
             ColumnBuilder::Bool(mut b) => Arc::new(b.finish()),

@@ -73,15 +73,26 @@ pub struct SimDisk {
     sim: Arc<Mutex<Sim>>,
 }
 
-/// xorshift: enough to choose what a crash leaves.
-struct Dice(u64);
+/// splitmix64: what the tests of crashes draw from.
+pub struct Rng(u64);
 
-impl Dice {
+impl Rng {
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed)
+    }
+    /// One of `0..n`; 0 of none.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n.max(1)
+    }
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
     fn roll(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n.max(1)
+        self.below(n as u64) as usize
     }
 }
 
@@ -194,7 +205,7 @@ impl SimDisk {
     /// What a power cut leaves: another disk, all faults off.
     pub fn crash(&self, seed: u64) -> SimDisk {
         let sim = self.sim.lock();
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut dice = Rng::new(seed);
         let mut names = sim.durable.clone();
         // Journaling file systems keep the order of changes to names, others do not.
         let in_order = dice.roll(2) == 0;
@@ -216,7 +227,7 @@ impl SimDisk {
 }
 
 /// A file after a crash: what was synced, then a part of the rest, the last sector perhaps of zeros.
-fn torn(c: Contents, dice: &mut Dice) -> Contents {
+fn torn(c: Contents, dice: &mut Rng) -> Contents {
     let mut data = c.synced;
     if c.data.starts_with(&data) {
         let rest = c.data.len() - data.len();

@@ -6,23 +6,8 @@ use repr::{Batch, Col, ColType, Deltas, GlobalId, SqlType, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use storage::sim::{Fault, SimDisk};
+use storage::sim::{Fault, Rng, SimDisk};
 use storage::{StagedUnit, Store, StoreOptions, Tick};
-
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
 
 type Row = (i64, Option<String>);
 type Update = (Row, u64, i64);
@@ -217,7 +202,7 @@ fn work(rng: &mut Rng, disk: &SimDisk, mut model: Model, ops: u64) -> (Model, Op
 }
 
 fn run(seed: u64) {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     let mut disk = SimDisk::new();
     let mut model = Model { next_shard: 1, ..Model::default() };
     for _ in 0..1 + rng.below(4) {

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::Arc;
-use storage::sim::{Fault, SimDisk};
+use storage::sim::{Fault, Rng, SimDisk};
 use storage::{Store, StoreOptions};
 use tokio::sync::oneshot;
 
@@ -34,21 +34,6 @@ const VIEW: GlobalId = GlobalId(20_004);
 /// Tables that come and go.
 const FIRST_EXTRA: u64 = 21_000;
 const STEPS: usize = 120;
-
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
 
 /// (id, value, number of the transaction that wrote it).
 type Row = [i64; 3];
@@ -280,7 +265,7 @@ impl Sim {
         let (requests, _) = crossbeam_channel::unbounded();
         Sim {
             seed,
-            rng: Rng(seed),
+            rng: Rng::new(seed),
             disk: SimDisk::new(),
             world,
             coordinator: None,

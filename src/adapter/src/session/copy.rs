@@ -99,7 +99,7 @@ impl CopySink {
                 }
                 fill(&mut rows, &defaults, &item.desc.types, &ctx)?;
                 session.check_rows(&item, &mut rows, &self.plan.checks, &ctx).map_err(|e| e.in_context(format!("COPY {}", item.name)))?;
-                let whole = Batch::from_rows(&item.desc.types, rows.iter().map(Vec::as_slice));
+                let whole = Batch::try_from_rows(&item.desc.types, rows.iter().map(Vec::as_slice))?;
                 bytes += whole.bytes();
                 if bytes > COPY_BYTES_MAX {
                     let e = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("COPY brings more than {} MB", COPY_BYTES_MAX >> 20));
@@ -132,7 +132,7 @@ impl CopySink {
 
     fn settle(&mut self) {
         if !self.rows.is_empty() {
-            self.parts.push(Batch::from_rows(&self.given_types(), self.rows.iter().map(Vec::as_slice)));
+            self.parts.extend(Batch::pieces_from_rows(&self.given_types(), self.rows.iter().map(Vec::as_slice)));
             self.rows.clear();
         }
     }

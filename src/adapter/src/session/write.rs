@@ -98,7 +98,7 @@ impl Session {
 
     /// Buffers changes after a look at the table's keys.
     pub(super) async fn write(&mut self, item: &Item, changes: Changes) -> Result<(), SqlError> {
-        self.write_deltas(item, to_deltas(&item.desc.types, &changes)).await
+        self.write_deltas(item, to_deltas(&item.desc.types, &changes)?).await
     }
 
     /// As [`Session::write`], of changes that are columns already.
@@ -308,9 +308,10 @@ pub(super) fn get(item: &Item) -> Hir {
     Hir::Get { id: item.id, types: item.desc.types.clone(), keys: item.desc.keys.clone() }
 }
 
-pub(super) fn to_deltas(types: &[ColType], changes: &Changes) -> Deltas {
-    let rows = Batch::from_rows(types, changes.iter().map(|c| c.0.as_slice()));
-    Deltas { rows, diffs: Col::from_vec(changes.iter().map(|c| c.1).collect()) }
+/// Errors: 54000 if they take more than 2 GB in one column.
+pub(super) fn to_deltas(types: &[ColType], changes: &Changes) -> Result<Deltas, SqlError> {
+    let rows = Batch::try_from_rows(types, changes.iter().map(|c| c.0.as_slice()))?;
+    Ok(Deltas { rows, diffs: Col::from_vec(changes.iter().map(|c| c.1).collect()) })
 }
 
 /// Values of expressions over rows (level 0), row by row.

@@ -54,7 +54,7 @@ pub fn reduce_totals<'s, T: Time + TotalOrder, R: Weight, A, O: PartialEq + Clon
     stopped: Rc<Cell<bool>>,
     resume: Option<Antichain<T>>,
     mut row: impl FnMut(&[u8], &[(&[u8], R)]) -> Option<O> + 'static,
-    mut emit: impl FnMut(Changes<'_, T, O>) -> (C, Option<D>) + 'static,
+    mut emit: impl FnMut(Changes<'_, T, O>) -> (C, Vec<D>) + 'static,
 ) -> (Stream<'s, T, C>, Stream<'s, T, D>)
 where
     A: TraceReader<Time = T, Batch = RowB<T, R>> + 'static,
@@ -102,10 +102,10 @@ where
                 }
                 if !changes.rows.is_empty() {
                     budget.charge(changes.rows.len());
-                    let (mut c, d) = emit(changes);
+                    let (mut c, mut d) = emit(changes);
                     first.session_with_builder(&unit.caps[0]).give_container(&mut c);
-                    if let Some(mut d) = d {
-                        second.session_with_builder(&unit.caps[1]).give_container(&mut d);
+                    if !d.is_empty() {
+                        second.session_with_builder(&unit.caps[1]).give_containers(d.iter_mut());
                     }
                 }
                 if unit.pos.chunk >= batch.chunks.len() {

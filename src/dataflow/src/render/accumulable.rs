@@ -143,7 +143,7 @@ fn group_row(
     Ok(Some((form, values)))
 }
 
-fn emit(changes: Changes<'_, Timestamp, GroupRow>, forms: &Layout, agg_types: &[ColType]) -> (Upd<Timestamp>, Option<Upd<Timestamp>>) {
+fn emit(changes: Changes<'_, Timestamp, GroupRow>, forms: &Layout, agg_types: &[ColType]) -> (Upd<Timestamp>, Vec<Upd<Timestamp>>) {
     let mut builders: Vec<ColumnBuilder> = agg_types.iter().map(|t| ColumnBuilder::new(&t.ty, changes.rows.len())).collect();
     let (mut keys, mut vals): (Vec<&[u8]>, Vec<&[u8]>) = Default::default();
     let mut upd: Upd<Timestamp> = Upd::default();
@@ -163,5 +163,5 @@ fn emit(changes: Changes<'_, Timestamp, GroupRow>, forms: &Layout, agg_types: &[
     let Batch { len, mut cols } = forms.decode(&keys, &vals, |_| true);
     cols.extend(builders.into_iter().map(ColumnBuilder::finish));
     upd.batch = Batch { len, cols };
-    (upd, (!failed.is_empty()).then(|| errors::to_updates(failed)))
+    (upd, errors::to_updates(failed))
 }

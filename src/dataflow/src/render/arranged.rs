@@ -164,7 +164,7 @@ fn spans<'s, T: RenderTime>(
                         budget.spent |= throttle.by_container();
                     }
                     if !failed.is_empty() {
-                        errs.session_with_builder(&*err_cap).give_container(&mut errors::to_updates(std::mem::take(&mut failed)));
+                        errs.session_with_builder(&*err_cap).give_containers(errors::to_updates(std::mem::take(&mut failed)).iter_mut());
                     }
                 }
                 if *c >= batch.chunks.len() {

@@ -95,7 +95,7 @@ pub fn map_fallible<'s, T: Time, C: Container, D: Container>(
                     sinks.oks.clear();
                 }
                 if !sinks.errs.is_empty() {
-                    errs.session_with_builder(&cap).give_container(&mut to_updates(std::mem::take(&mut sinks.errs)));
+                    errs.session_with_builder(&cap).give_containers(to_updates(std::mem::take(&mut sinks.errs)).iter_mut());
                 }
             });
         }

@@ -15,18 +15,19 @@ pub fn render<'s, T: RenderTime>(scope: Scope<'s, T>, rows: &Result<Vec<(Vec<Val
     let start = T::at(env.as_of);
     match rows {
         Ok(rows) => {
-            let batch = Batch::from_rows(types, rows.iter().map(|r| r.0.as_slice()));
-            let diffs = Col::from_vec(rows.iter().map(|r| r.1).collect());
-            let upd = Upd { times: Col::same(start.clone(), batch.len), batch, diffs };
-            Collection::new(once(scope, upd, env), empty(scope))
+            let mut diffs = rows.iter().map(|r| r.1);
+            let pieces = Batch::pieces_from_rows(types, rows.iter().map(|r| r.0.as_slice())).into_iter();
+            let pieces =
+                pieces.map(|batch| Upd { times: Col::same(start.clone(), batch.len), diffs: Col::from_vec(diffs.by_ref().take(batch.len).collect()), batch });
+            Collection::new(once(scope, pieces.collect(), env), empty(scope))
         }
         Err(e) => Collection::new(empty(scope), once(scope, errors::to_updates(vec![(e.clone(), start, 1)]), env)),
     }
 }
 
 /// The updates, from the first worker.
-fn once<'s, T: RenderTime>(scope: Scope<'s, T>, upd: Upd<T>, env: &Rc<Env>) -> Updates<'s, T> {
-    if upd.is_empty() {
+fn once<'s, T: RenderTime>(scope: Scope<'s, T>, updates: Vec<Upd<T>>, env: &Rc<Env>) -> Updates<'s, T> {
+    if updates.is_empty() {
         return empty(scope);
     }
     let first = env.worker == 0;
@@ -34,11 +35,11 @@ fn once<'s, T: RenderTime>(scope: Scope<'s, T>, upd: Upd<T>, env: &Rc<Env>) -> U
     source::<_, NoopBuilder<Upd<T>>, _, _>(scope, "Constant", move |cap, info| {
         let activator = scope.activator_for(info.address);
         activator.activate();
-        let mut pending = first.then(|| (cap.delayed(&start), upd));
+        let mut pending = first.then(|| (cap.delayed(&start), updates));
         drop(cap);
         move |output: &mut OutputBuilderSession<'_, T, NoopBuilder<Upd<T>>>| {
-            if let Some((cap, mut upd)) = pending.take() {
-                output.session_with_builder(&cap).give_container(&mut upd);
+            if let Some((cap, mut updates)) = pending.take() {
+                output.session_with_builder(&cap).give_containers(updates.iter_mut());
             }
         }
     })

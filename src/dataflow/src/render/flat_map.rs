@@ -13,9 +13,9 @@ use crate::eval::{eval_columns, in_pieces, Full};
 use crate::flow::Throttle;
 use arrow_array::ArrayRef;
 use expr::{EvalCtx, TableFunc};
-use repr::batch::PIECE_BYTES;
+use repr::batch::{BatchBuilder, PIECE_BYTES};
 use repr::error::state;
-use repr::{column, Batch, Col, ColType, ColumnBuilder, SqlError, Value};
+use repr::{column, Batch, Col, ColType, SqlError, Value};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ pub fn render<'s, T: RenderTime>(input: Collection<'s, T>, types: Vec<ColType>, 
                     work.next += usize::from(work.rest.is_none());
                     if let Err(e) = called {
                         let failed = vec![(e, work.upd.times.get(i).clone(), *work.upd.diffs.get(i))];
-                        errs.session_with_builder(&work.caps.1).give_container(&mut to_updates(failed));
+                        errs.session_with_builder(&work.caps.1).give_containers(to_updates(failed).iter_mut());
                     }
                 } else {
                     let last = std::mem::replace(&mut work.made, calls.nothing());
@@ -134,7 +134,7 @@ impl Calls {
     }
 
     fn nothing(&self) -> Made {
-        Made { rows: Vec::new(), bytes: 0, builders: self.out_types.iter().map(|t| ColumnBuilder::new(&t.ty, 0)).collect() }
+        Made { rows: Vec::new(), inputs: 0, columns: BatchBuilder::new(&self.out_types) }
     }
 
     fn begin<T: RenderTime>(&self, caps: (CapabilitySet<T>, CapabilitySet<T>), upd: &Upd<T>) -> Result<Work<T>, Full> {
@@ -186,7 +186,12 @@ impl Calls {
             if rows.len() >= OUT_ROWS || bytes >= PIECE_BYTES {
                 bytes = 0;
                 let mut chunk = self.nothing();
-                rows.drain(..).for_each(|r| chunk.push(i, &r, 0));
+                for row in rows.drain(..) {
+                    chunk.push(i, &row, own);
+                    if chunk.is_full() {
+                        full.push(std::mem::replace(&mut chunk, self.nothing()).finish(upd));
+                    }
+                }
                 full.push(chunk.finish(upd));
             }
             last.is_none()
@@ -202,7 +207,7 @@ impl Calls {
         }
         for row in rows {
             work.made.push(i, &row, own);
-            if work.made.rows.len() >= OUT_ROWS || work.made.bytes >= PIECE_BYTES {
+            if work.made.is_full() {
                 let made = std::mem::replace(&mut work.made, self.nothing());
                 ready.push_back(made.finish(&work.upd));
             }
@@ -214,23 +219,27 @@ impl Calls {
 /// Output rows in the making: the input row of each, and the new columns.
 struct Made {
     rows: Vec<u32>,
-    /// Of text and bytes.
-    bytes: usize,
-    builders: Vec<ColumnBuilder>,
+    /// Bytes of the input rows.
+    inputs: usize,
+    columns: BatchBuilder,
 }
 
 impl Made {
     /// `own`: the bytes of the input row.
     fn push(&mut self, input_row: usize, row: &[Value], own: usize) {
-        self.bytes += own + row.iter().map(Value::text_bytes).sum::<usize>();
+        self.inputs += own;
         self.rows.push(input_row as u32);
-        self.builders.iter_mut().zip(row).for_each(|(b, v)| b.push(v));
+        assert!(self.columns.push(row), "a value alone is below 1 GB");
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.len() >= OUT_ROWS || self.inputs + self.columns.bytes() >= PIECE_BYTES
     }
 
     fn finish<T: Clone + PartialEq>(self, upd: &Upd<T>) -> Upd<T> {
         let (times, diffs): (Col<T>, _) = (upd.times.take(&self.rows), upd.diffs.take(&self.rows));
         let Batch { len, mut cols } = upd.batch.take(&self.rows.into());
-        cols.extend(self.builders.into_iter().map(ColumnBuilder::finish));
+        cols.extend(self.columns.finish().cols);
         Upd { batch: Batch { len, cols }, times, diffs }
     }
 }

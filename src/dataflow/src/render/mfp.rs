@@ -87,7 +87,7 @@ fn temporal<'s, T: RenderTime>(stream: Updates<'s, T>, eval: MfpEval, env: Rc<En
                     Ok(())
                 });
                 if !failed.is_empty() {
-                    errs.session_with_builder(&cap).give_container(&mut to_updates(failed));
+                    errs.session_with_builder(&cap).give_containers(to_updates(failed).iter_mut());
                 }
             });
             if env.stopped.get() {

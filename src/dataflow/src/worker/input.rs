@@ -101,7 +101,7 @@ pub fn render<'s>(
                     }
                     Some(Err(e)) => {
                         if let Some(ec) = &err_cap {
-                            errs.session_with_builder(ec).give_container(&mut crate::errors::to_updates(vec![(e, as_of, 1)]));
+                            errs.session_with_builder(ec).give_containers(crate::errors::to_updates(vec![(e, as_of, 1)]).iter_mut());
                         }
                         snapshot = None;
                     }

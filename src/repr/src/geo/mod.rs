@@ -14,6 +14,7 @@ mod text;
 
 pub use text::{parse, print};
 
+use crate::canonical::Bytes;
 use crate::error::{state, SqlError};
 use crate::types::GeoKind;
 
@@ -75,30 +76,15 @@ impl Rect {
     }
 }
 
-/// A cursor that reads zeros beyond the end.
-struct Floats<'a>(&'a [u8]);
-
-impl Floats<'_> {
-    fn bytes<const N: usize>(&mut self) -> [u8; N] {
-        match self.0.split_first_chunk::<N>() {
-            Some((head, tail)) => {
-                self.0 = tail;
-                *head
-            }
-            None => {
-                self.0 = &[];
-                [0; N]
-            }
-        }
-    }
+impl Bytes<'_> {
     fn f64(&mut self) -> f64 {
-        f64::from_be_bytes(self.bytes())
+        f64::from_be_bytes(self.fixed())
     }
     fn point(&mut self) -> Point {
         Point { x: self.f64(), y: self.f64() }
     }
     fn points(&mut self) -> Vec<Point> {
-        let n = usize::try_from(i32::from_be_bytes(self.bytes())).unwrap_or(0).min(self.0.len() / 16);
+        let n = usize::try_from(i32::from_be_bytes(self.fixed())).unwrap_or(0).min(self.0.len() / 16);
         (0..n).map(|_| self.point()).collect()
     }
 }
@@ -125,7 +111,7 @@ pub trait Shape: Sized {
 
 impl Shape for Point {
     fn read(bytes: &[u8]) -> Point {
-        Floats(bytes).point()
+        Bytes(bytes).point()
     }
     fn write(&self, out: &mut Vec<u8>) {
         put(&[self.x, self.y], out);
@@ -134,7 +120,7 @@ impl Shape for Point {
 
 impl Shape for Lseg {
     fn read(bytes: &[u8]) -> Lseg {
-        let mut f = Floats(bytes);
+        let mut f = Bytes(bytes);
         Lseg([f.point(), f.point()])
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -144,7 +130,7 @@ impl Shape for Lseg {
 
 impl Shape for Line {
     fn read(bytes: &[u8]) -> Line {
-        let mut f = Floats(bytes);
+        let mut f = Bytes(bytes);
         Line { a: f.f64(), b: f.f64(), c: f.f64() }
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -154,7 +140,7 @@ impl Shape for Line {
 
 impl Shape for Rect {
     fn read(bytes: &[u8]) -> Rect {
-        let mut f = Floats(bytes);
+        let mut f = Bytes(bytes);
         Rect { high: f.point(), low: f.point() }
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -165,8 +151,8 @@ impl Shape for Rect {
 
 impl Shape for Path {
     fn read(bytes: &[u8]) -> Path {
-        let mut f = Floats(bytes);
-        Path { closed: f.bytes::<1>()[0] != 0, points: f.points() }
+        let mut f = Bytes(bytes);
+        Path { closed: f.u8() != 0, points: f.points() }
     }
     fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.closed));
@@ -176,7 +162,7 @@ impl Shape for Path {
 
 impl Shape for Polygon {
     fn read(bytes: &[u8]) -> Polygon {
-        Polygon(Floats(bytes).points())
+        Polygon(Bytes(bytes).points())
     }
     fn write(&self, out: &mut Vec<u8>) {
         put_points(&self.0, out);
@@ -185,7 +171,7 @@ impl Shape for Polygon {
 
 impl Shape for Circle {
     fn read(bytes: &[u8]) -> Circle {
-        let mut f = Floats(bytes);
+        let mut f = Bytes(bytes);
         Circle { center: f.point(), radius: f.f64() }
     }
     fn write(&self, out: &mut Vec<u8>) {

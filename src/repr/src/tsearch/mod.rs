@@ -19,6 +19,7 @@ mod vector_text;
 pub use query_text::{parse_query, Source};
 pub use vector_text::{is_blank, Token, Tokens};
 
+use crate::canonical::Bytes;
 use crate::error::{state, SqlError};
 
 /// The longest word.
@@ -85,27 +86,9 @@ pub fn too_large(what: String) -> SqlError {
     SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, what)
 }
 
-/// A cursor that reads zeros beyond the end.
-struct Cursor<'a>(&'a [u8]);
-
-impl Cursor<'_> {
-    fn bytes<const N: usize>(&mut self) -> [u8; N] {
-        match self.0.split_first_chunk::<N>() {
-            Some((head, tail)) => {
-                self.0 = tail;
-                *head
-            }
-            None => {
-                self.0 = &[];
-                [0; N]
-            }
-        }
-    }
-    fn u8(&mut self) -> u8 {
-        self.bytes::<1>()[0]
-    }
+impl Bytes<'_> {
     fn u16(&mut self) -> u16 {
-        u16::from_be_bytes(self.bytes())
+        u16::from_be_bytes(self.fixed())
     }
     fn word(&mut self) -> String {
         let n = self.0.iter().position(|b| *b == 0).unwrap_or(self.0.len());
@@ -192,8 +175,8 @@ impl TsVector {
     }
 
     pub fn read(bytes: &[u8]) -> TsVector {
-        let mut c = Cursor(bytes);
-        c.bytes::<8>();
+        let mut c = Bytes(bytes);
+        c.fixed::<8>();
         let mut out = Vec::new();
         while !c.0.is_empty() {
             let bare = c.u8() == 1;
@@ -355,9 +338,9 @@ impl Node {
         }
     }
 
-    fn take(c: &mut Cursor<'_>, tail: &mut Cursor<'_>, depth: usize) -> Node {
+    fn take(c: &mut Bytes<'_>, tail: &mut Bytes<'_>, depth: usize) -> Node {
         if depth > QUERY_DEPTH_MAX || c.u8() != 1 {
-            c.bytes::<4>();
+            c.fixed::<4>();
             let word = c.word();
             let flags = tail.u8();
             return Node::Val(Operand { word, weights: flags >> 1 & 15, prefix: flags & 1 == 1 });
@@ -462,10 +445,10 @@ impl TsQuery {
 
     pub fn read(bytes: &[u8]) -> TsQuery {
         let (head, tail) = split_query(bytes);
-        let mut c = Cursor(head);
-        let items = u32::from_be_bytes(c.bytes());
-        c.bytes::<4>();
-        TsQuery((items > 0).then(|| Node::take(&mut c, &mut Cursor(tail), 0)))
+        let mut c = Bytes(head);
+        let items = u32::from_be_bytes(c.fixed());
+        c.fixed::<4>();
+        TsQuery((items > 0).then(|| Node::take(&mut c, &mut Bytes(tail), 0)))
     }
 
     /// Bytes for a client.
