@@ -88,14 +88,20 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Recovered, SqlErro
         }
     }
     let mut next_file = folded.next_file;
+    let mut unnamed = replayed.stale;
     for name in disk.list(&shard_dir).map_err(|e| io_error("could not read", &shard_dir, &e))? {
         let number = name.strip_suffix(".arrow").and_then(|n| n.rsplit_once('-')).and_then(|n| u64::from_str_radix(n.1, 16).ok());
         next_file = next_file.max(number.map_or(0, |n| n + 1));
         if !named.contains(&name) {
-            remove(&*disk, &shard_dir.join(&name))?;
+            unnamed.push(shard_dir.join(&name));
         }
     }
-    for path in &replayed.stale {
+    if !unnamed.is_empty() {
+        // What was read may be in the page cache only, if the process died while it committed: a power cut would bring back metadata
+        // that name what is removed here.
+        meta.commit(&[]).map_err(|e| io_error("could not sync", &meta_dir, &e))?;
+    }
+    for path in &unnamed {
         remove(&*disk, path)?;
     }
 
