@@ -69,7 +69,7 @@ impl Planner {
         if let Some(h) = self.views.lock().get(&item.id) {
             return Ok(h.clone());
         }
-        let (ItemKind::View { query } | ItemKind::MaterializedView { query, .. }) = &item.kind else {
+        let (ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. }) = &item.kind else {
             return Err(SqlError::internal(format!("{} is not a view", item.name)));
         };
         let hir = Arc::new(self.bind_query(catalog, query, &item.captured, None)?);
@@ -428,6 +428,10 @@ impl SessionCatalog<'_> {
             unique,
             generated: exprs.generated.clone(),
             def,
+            view: match &item.kind {
+                ItemKind::View { query, check } => Some(sql::catalog::ViewDef { query: query.clone(), check: check.map(Into::into) }),
+                _ => None,
+            },
         })
     }
 }
@@ -446,6 +450,7 @@ pub fn draft_relation(catalog: &Catalog, item: &Item, table: &crate::catalog::Ta
         unique: unique(table),
         generated: vec![],
         def: table_def(catalog, item, table),
+        view: None,
     }
 }
 
@@ -465,6 +470,7 @@ fn table_def(catalog: &Catalog, item: &Item, t: &crate::catalog::Table) -> Table
         generated: t.generated.clone(),
         checks: t.checks.clone(),
         identity,
+        foreign: t.foreign.iter().map(|f| f.name.clone()).collect(),
         has_primary_key: t.primary_key.is_some(),
         comments: item.comments.clone(),
     }

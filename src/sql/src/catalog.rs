@@ -81,6 +81,23 @@ pub struct Relation {
     pub generated: Vec<Option<HirScalar>>,
     /// What a table's definition says in words.
     pub def: TableDef,
+    /// Of a plain view.
+    pub view: Option<ViewDef>,
+}
+
+/// A plain view as it is stored.
+#[derive(Clone, Debug)]
+pub struct ViewDef {
+    /// Its query, names in full.
+    pub query: String,
+    pub check: Option<CheckOption>,
+}
+
+/// WITH CHECK OPTION: whether the conditions of the views below count too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckOption {
+    Local,
+    Cascaded,
 }
 
 /// A table's definition as it is stored; empty for other relations.
@@ -92,6 +109,8 @@ pub struct TableDef {
     pub checks: Vec<(String, String)>,
     /// Identity columns: ALWAYS (true) or BY DEFAULT, and the sequence.
     pub identity: Vec<Option<(bool, SequenceSpec)>>,
+    /// Names of the foreign keys.
+    pub foreign: Vec<String>,
     /// The first of `Relation::unique` is the primary key.
     pub has_primary_key: bool,
     /// Names of columns' and of other comments, by column from 1; 0 is the table.

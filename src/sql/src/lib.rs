@@ -22,6 +22,6 @@ pub mod lower;
 
 pub use catalog::{Relation, RelationKind, SqlCatalog};
 pub use hir::{ColumnRef, Hir, HirScalar};
-pub use lower::lower;
+pub use lower::{has_subquery, lower};
 pub use parse::{parse, ParsedStatement};
 pub use plan::Plan;

@@ -23,7 +23,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                 } else {
                     "BASE TABLE"
                 };
-                let insertable = matches!(i.kind, ItemKind::Table(_));
+                let insertable = c.written_through(i).is_some_and(|columns| columns.iter().any(Option::is_some));
                 out.add(vec![
                     ("table_catalog", text(DATABASE)),
                     ("table_schema", text(&i.schema)),
@@ -59,15 +59,19 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         }
         "views" => {
             for i in c.items() {
-                if let ItemKind::View { query } = &i.kind {
+                if let ItemKind::View { query, check } = &i.kind {
+                    let updatable = c.written_through(i).is_some_and(|columns| columns.iter().any(Option::is_some));
                     out.add(vec![
                         ("table_catalog", text(DATABASE)),
                         ("table_schema", text(&i.schema)),
                         ("table_name", text(&i.name)),
                         ("view_definition", text(query)),
-                        ("check_option", text("NONE")),
-                        ("is_updatable", yes_no(false)),
-                        ("is_insertable_into", yes_no(false)),
+                        ("check_option", check.map_or_else(|| text("NONE"), |c| Value::Text(c.word().to_uppercase()))),
+                        ("is_updatable", yes_no(updatable)),
+                        ("is_insertable_into", yes_no(updatable)),
+                        ("is_trigger_updatable", yes_no(false)),
+                        ("is_trigger_deletable", yes_no(false)),
+                        ("is_trigger_insertable_into", yes_no(false)),
                     ]);
                 }
             }
@@ -78,6 +82,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                 let kind = match k.kind {
                     "p" => "PRIMARY KEY",
                     "u" => "UNIQUE",
+                    "f" => "FOREIGN KEY",
                     _ => "CHECK",
                 };
                 out.add(vec![
@@ -88,8 +93,8 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("table_schema", text(&i.schema)),
                     ("table_name", text(&i.name)),
                     ("constraint_type", text(kind)),
-                    ("is_deferrable", yes_no(false)),
-                    ("initially_deferred", yes_no(false)),
+                    ("is_deferrable", yes_no(k.foreign.as_ref().is_some_and(|f| f.deferrable))),
+                    ("initially_deferred", yes_no(k.foreign.as_ref().is_some_and(|f| f.deferred))),
                     ("enforced", yes_no(true)),
                 ]);
             }
@@ -97,21 +102,61 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         "key_column_usage" | "constraint_column_usage" => {
             for k in pg::constraints(c) {
                 let Some(i) = c.item(repr::GlobalId(u64::from(k.relation))) else { continue };
-                for (n, column) in k.columns.iter().enumerate() {
+                // Of a foreign key, the columns that are referred to are used.
+                let (table, columns) = match (&k.foreign, name) {
+                    (Some(f), "constraint_column_usage") => match c.item(f.parent) {
+                        Some(p) => (p, &f.parent_columns),
+                        None => continue,
+                    },
+                    _ => (i, &k.columns),
+                };
+                for (n, column) in columns.iter().enumerate() {
                     let mut row = vec![
                         ("constraint_catalog", text(DATABASE)),
                         ("constraint_schema", text(&i.schema)),
                         ("constraint_name", text(&k.name)),
                         ("table_catalog", text(DATABASE)),
-                        ("table_schema", text(&i.schema)),
-                        ("table_name", text(&i.name)),
-                        ("column_name", text(&i.desc.names[*column])),
+                        ("table_schema", text(&table.schema)),
+                        ("table_name", text(&table.name)),
+                        ("column_name", text(&table.desc.names[*column])),
                     ];
                     if name == "key_column_usage" {
                         row.push(("ordinal_position", int(n as i64 + 1)));
+                        if let Some((key, place)) = k.foreign.as_ref().and_then(|f| Some((pg::parent_key(c, f)?, f.parent_columns.get(n)?))) {
+                            let at = key.columns.iter().position(|x| x == place).unwrap_or(n);
+                            row.push(("position_in_unique_constraint", int(at as i64 + 1)));
+                        }
                     }
                     out.add(row);
                 }
+            }
+        }
+        "referential_constraints" => {
+            for k in pg::constraints(c) {
+                let (Some(f), Some(i)) = (&k.foreign, c.item(repr::GlobalId(u64::from(k.relation)))) else { continue };
+                let rule = |a: char| match a {
+                    'c' => "CASCADE",
+                    'n' => "SET NULL",
+                    'd' => "SET DEFAULT",
+                    'r' => "RESTRICT",
+                    _ => "NO ACTION",
+                };
+                let mut row = vec![
+                    ("constraint_catalog", text(DATABASE)),
+                    ("constraint_schema", text(&i.schema)),
+                    ("constraint_name", text(&k.name)),
+                    ("match_option", text(if f.full { "FULL" } else { "NONE" })),
+                    ("update_rule", text(rule(f.on_update))),
+                    ("delete_rule", text(rule(f.on_delete))),
+                ];
+                if let (Some(key), Some(parent)) = (pg::parent_key(c, f), c.item(f.parent)) {
+                    row.extend([
+                        ("unique_constraint_catalog", text(DATABASE)),
+                        ("unique_constraint_schema", text(&parent.schema)),
+                        ("unique_constraint_name", text(&key.name)),
+                    ]);
+                }
+                out.add(row);
             }
         }
         "sequences" => {
@@ -159,6 +204,10 @@ fn column(c: &Catalog, out: &mut Rows<'_>, i: &Item, n: usize) {
     }
     let default = if identity.is_some() { Value::Null } else { default };
     let mut row = column_row(&i.schema, &i.name, &i.desc.names[n], n, &ty, default);
+    if matches!(i.kind, ItemKind::View { .. }) && c.written_through(i).is_none_or(|columns| columns.get(n).is_none_or(Option::is_none)) {
+        row.retain(|r| r.0 != "is_updatable");
+        row.push(("is_updatable", yes_no(false)));
+    }
     if let Some((always, sequence)) = identity {
         row.retain(|r| !matches!(r.0, "is_identity" | "identity_cycle"));
         row.extend([("is_identity", yes_no(true)), ("identity_generation", text(if always { "ALWAYS" } else { "BY DEFAULT" }))]);

@@ -10,6 +10,7 @@ mod information;
 mod names;
 /// Rows of pg_catalog.
 mod pg;
+pub use pg::foreign_definition;
 /// Rows of rd_catalog: what runs, how far it is, what it holds.
 mod rd;
 
@@ -137,6 +138,7 @@ pub fn relation(schema: &str, name: &str, _names: &SessionCatalog<'_>) -> Result
         unique: vec![],
         generated: vec![],
         def: sql::catalog::TableDef::default(),
+        view: None,
     })))
 }
 

@@ -144,7 +144,7 @@ impl CatalogView for Names {
     }
     fn view_definition(&self, oid: u32) -> Option<String> {
         match &self.item(oid)?.kind {
-            ItemKind::View { query } | ItemKind::MaterializedView { query, .. } => Some(format!(" {};", query.trim_end_matches(';').trim())),
+            ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } => Some(format!(" {};", query.trim_end_matches(';').trim())),
             _ => None,
         }
     }

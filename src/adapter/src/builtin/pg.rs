@@ -40,12 +40,17 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("contype", text(k.kind)),
                     ("convalidated", Value::Bool(true)),
                     ("conrelid", oid(k.relation)),
-                    ("conindid", oid(if k.kind == "c" { 0 } else { k.oid })),
+                    ("conindid", oid(k.index)),
                     ("conislocal", Value::Bool(true)),
                     ("conkey", Value::array(k.columns.iter().map(|n| Value::Int2(*n as i16 + 1)).collect())),
-                    ("confupdtype", text(" ")),
-                    ("confdeltype", text(" ")),
-                    ("confmatchtype", text(" ")),
+                    ("condeferrable", Value::Bool(k.foreign.as_ref().is_some_and(|f| f.deferrable))),
+                    ("condeferred", Value::Bool(k.foreign.as_ref().is_some_and(|f| f.deferred))),
+                    ("confrelid", oid(k.foreign.as_ref().map_or(0, |f| f.parent.0 as u32))),
+                    ("confupdtype", k.foreign.as_ref().map_or_else(|| text(" "), |f| Value::Text(f.on_update.to_string()))),
+                    ("confdeltype", k.foreign.as_ref().map_or_else(|| text(" "), |f| Value::Text(f.on_delete.to_string()))),
+                    ("confmatchtype", text(k.foreign.as_ref().map_or(" ", |f| if f.full { "f" } else { "s" }))),
+                    ("confkey", k.foreign.as_ref().map_or(Value::Null, |f| numbers(&f.parent_columns))),
+                    ("confdelsetcols", k.foreign.as_ref().filter(|f| !f.set_columns.is_empty()).map_or(Value::Null, |f| numbers(&f.set_columns))),
                 ]);
             }
         }
@@ -299,7 +304,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         }
         "pg_views" => {
             for i in c.items() {
-                if let ItemKind::View { query } = &i.kind {
+                if let ItemKind::View { query, .. } = &i.kind {
                     out.add(vec![("schemaname", text(&i.schema)), ("viewname", text(&i.name)), ("viewowner", text("riverdelta")), ("definition", text(query))]);
                 }
             }
@@ -376,6 +381,14 @@ pub fn relkind(i: &Item) -> Option<char> {
     })
 }
 
+/// `pg_class.reloptions`.
+fn options(i: &Item) -> Value {
+    match &i.kind {
+        ItemKind::View { check: Some(check), .. } => Value::array(vec![Value::Text(format!("check_option={}", check.word()))]),
+        _ => Value::Null,
+    }
+}
+
 fn has_index(c: &Catalog, i: &Item) -> bool {
     index_list(c).iter().any(|x| x.on == i.oid())
 }
@@ -407,8 +420,11 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
             ("relchecks", int(checks as i64)),
             ("reltuples", int(-1)),
             ("relhasindex", Value::Bool(has_index(c, i))),
+            // A foreign key is a trigger there, on both tables.
+            ("relhastriggers", Value::Bool(matches!(&i.kind, ItemKind::Table(t) if !t.foreign.is_empty()) || !c.referring(i.id).is_empty())),
             ("relhasrules", Value::Bool(kind == 'v')),
             ("relispopulated", Value::Bool(true)),
+            ("reloptions", options(i)),
             ("relreplident", text(if kind == 'c' { "n" } else { "d" })),
         ]);
     }
@@ -721,14 +737,19 @@ fn index_list(c: &Catalog) -> Vec<Index> {
 
 /// Constraints have no id of their own: theirs lie above all objects' ids.
 fn constraint_oid(i: &Item, n: usize) -> u32 {
-    CONSTRAINTS | (i.oid() << 5) | n as u32
+    CONSTRAINTS | (i.oid() << 8) | n as u32
+}
+
+/// Columns as their numbers.
+fn numbers(columns: &[usize]) -> Value {
+    Value::array(columns.iter().map(|n| Value::Int2(*n as i16 + 1)).collect())
 }
 
 const CONSTRAINTS: u32 = 0x4000_0000;
 
 /// The table and the name of the key behind a constraint's OID, which is its index's too.
 pub fn key_of(c: &Catalog, constraint: u32) -> Option<(&std::sync::Arc<Item>, &str)> {
-    let (table, n) = ((constraint.checked_sub(CONSTRAINTS)?) >> 5, (constraint & 31) as usize);
+    let (table, n) = ((constraint.checked_sub(CONSTRAINTS)?) >> 8, (constraint & 255) as usize);
     let item = c.item(repr::GlobalId(u64::from(table)))?;
     let ItemKind::Table(t) = &item.kind else { return None };
     let key = t.primary_key.iter().chain(&t.unique).nth(n)?;
@@ -781,11 +802,63 @@ pub struct ConstraintRow {
     pub oid: u32,
     pub name: String,
     pub namespace: u32,
-    /// `p`, `u` or `c`.
+    /// `p`, `u`, `c` or `f`.
     pub kind: &'static str,
+    /// The index that it uses; 0 for none.
+    pub index: u32,
+    pub foreign: Option<crate::catalog::ForeignKey>,
     pub relation: u32,
     pub columns: Vec<usize>,
     pub definition: String,
+}
+
+/// The key that a foreign key refers to.
+pub fn parent_key<'c>(c: &'c Catalog, f: &crate::catalog::ForeignKey) -> Option<&'c crate::catalog::Constraint> {
+    let ItemKind::Table(t) = &c.item(f.parent)?.kind else { return None };
+    let is_key = |k: &&crate::catalog::Constraint| k.columns.len() == f.parent_columns.len() && k.columns.iter().all(|x| f.parent_columns.contains(x));
+    t.primary_key.iter().chain(&t.unique).find(is_key)
+}
+
+/// The index of that key.
+fn parent_index(c: &Catalog, f: &crate::catalog::ForeignKey) -> u32 {
+    let (Some(parent), Some(key)) = (c.item(f.parent), parent_key(c, f)) else { return 0 };
+    key_index(c, &parent.schema, &key.name).unwrap_or(0)
+}
+
+/// As `pg_get_constraintdef` shows it; a table of another schema than `public` with its schema.
+pub fn foreign_definition(c: &Catalog, child: &Item, f: &crate::catalog::ForeignKey) -> String {
+    let names = |i: &Item, columns: &[usize]| columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect::<Vec<_>>().join(", ");
+    let Some(parent) = c.item(f.parent) else { return String::new() };
+    let shown = match parent.schema.as_str() {
+        "public" => quote_if_needed(&parent.name),
+        schema => format!("{}.{}", quote_if_needed(schema), quote_if_needed(&parent.name)),
+    };
+    let mut out = format!("FOREIGN KEY ({}) REFERENCES {shown}({})", names(child, &f.columns), names(parent, &f.parent_columns));
+    let words = |a: char| match a {
+        'r' => "RESTRICT",
+        'c' => "CASCADE",
+        'n' => "SET NULL",
+        'd' => "SET DEFAULT",
+        _ => "",
+    };
+    if f.full {
+        out += " MATCH FULL";
+    }
+    for (when, action) in [("UPDATE", f.on_update), ("DELETE", f.on_delete)] {
+        if action != 'a' {
+            out += &format!(" ON {when} {}", words(action));
+        }
+    }
+    if !f.set_columns.is_empty() {
+        out += &format!(" ({})", names(child, &f.set_columns));
+    }
+    if f.deferrable {
+        out += " DEFERRABLE";
+    }
+    if f.deferred {
+        out += " INITIALLY DEFERRED";
+    }
+    out
 }
 
 pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
@@ -806,6 +879,8 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
                 name: k.name.clone(),
                 namespace,
                 kind,
+                index: constraint_oid(i, n),
+                foreign: None,
                 relation: i.oid(),
                 columns: k.columns.clone(),
                 definition: format!("{word} ({columns})"),
@@ -818,9 +893,25 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
                 name: name.clone(),
                 namespace,
                 kind: "c",
+                index: 0,
+                foreign: None,
                 relation: i.oid(),
                 columns: vec![],
                 definition: format!("CHECK (({check}))"),
+            });
+            n += 1;
+        }
+        for f in &t.foreign {
+            out.push(ConstraintRow {
+                oid: constraint_oid(i, n),
+                name: f.name.clone(),
+                namespace,
+                kind: "f",
+                index: parent_index(c, f),
+                foreign: Some(f.clone()),
+                relation: i.oid(),
+                columns: f.columns.clone(),
+                definition: foreign_definition(c, i, f),
             });
             n += 1;
         }

@@ -28,13 +28,6 @@ pub struct Item {
     pub captured: CapturedSettings,
     /// COMMENT ON: (column from 1 or 0 for the object, text).
     pub comments: Vec<(u32, String)>,
-    /// The tick that made it: it cannot be read before. 0 in older catalogs.
-    #[serde(default)]
-    pub created_at: repr::Timestamp,
-}
-
-fn yes() -> bool {
-    true
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,10 +38,6 @@ pub enum ItemKind {
         source: GlobalId,
         reference: String,
         columns: Vec<ingest::ColumnSource>,
-        /// The source's own statement made it (FOR ALL TABLES and the like), so it goes with the source. Catalogs that do not say had
-        /// all tables go.
-        #[serde(default = "yes")]
-        with_source: bool,
     },
     /// A source; it is itself a relation if `self_output` is set.
     Source(Source),
@@ -58,6 +47,8 @@ pub enum ItemKind {
     },
     View {
         query: String,
+        #[serde(default)]
+        check: Option<CheckOption>,
     },
     MaterializedView {
         query: String,
@@ -82,6 +73,40 @@ pub enum ItemKind {
     Domain(Arc<repr::types::Domain>),
 }
 
+/// WITH CHECK OPTION of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CheckOption {
+    Local,
+    Cascaded,
+}
+
+impl CheckOption {
+    pub fn word(self) -> &'static str {
+        match self {
+            CheckOption::Local => "local",
+            CheckOption::Cascaded => "cascaded",
+        }
+    }
+}
+
+impl From<CheckOption> for sql::catalog::CheckOption {
+    fn from(c: CheckOption) -> Self {
+        match c {
+            CheckOption::Local => Self::Local,
+            CheckOption::Cascaded => Self::Cascaded,
+        }
+    }
+}
+
+impl From<sql::catalog::CheckOption> for CheckOption {
+    fn from(c: sql::catalog::CheckOption) -> Self {
+        match c {
+            sql::catalog::CheckOption::Local => Self::Local,
+            sql::catalog::CheckOption::Cascaded => Self::Cascaded,
+        }
+    }
+}
+
 /// A table that clients write.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
@@ -99,6 +124,27 @@ pub struct Table {
     /// Sequences that go with a column.
     #[serde(default)]
     pub sequences: Vec<OwnedSequence>,
+    #[serde(default)]
+    pub foreign: Vec<ForeignKey>,
+}
+
+/// FOREIGN KEY. The table referred to is no dependency as others are, since tables may refer to each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignKey {
+    pub name: String,
+    pub columns: Vec<usize>,
+    pub parent: GlobalId,
+    /// For each of `columns` the parent's column; together they are a unique key.
+    pub parent_columns: Vec<usize>,
+    /// MATCH FULL.
+    pub full: bool,
+    /// As `pg_constraint.confdeltype` says it: `a` no action, `r` restrict, `c` cascade, `n` set null, `d` set default.
+    pub on_delete: char,
+    pub on_update: char,
+    /// What SET NULL and SET DEFAULT set on delete; empty: all of `columns`.
+    pub set_columns: Vec<usize>,
+    pub deferrable: bool,
+    pub deferred: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -121,7 +121,7 @@ impl Catalog {
     }
 
     /// The objects that go when `ids` are dropped, dependants first.
-    /// Errors: 2BP01 without `cascade`, if something else depends on one of them. Indexes and what a source's own statement made go silently.
+    /// Errors: 2BP01 without `cascade`, if something else depends on one of them. Indexes and what belongs to a source go silently.
     pub fn drop_order(&self, ids: &[GlobalId], cascade: bool) -> Result<Vec<GlobalId>, SqlError> {
         let mut order = Vec::new();
         let mut seen = BTreeSet::new();
@@ -153,7 +153,7 @@ impl Catalog {
         for d in self.dependants(id).cloned().collect::<Vec<_>>() {
             let part_of = match &d.kind {
                 ItemKind::Index { .. } | ItemKind::Errors { .. } | ItemKind::ViewErrors { .. } => true,
-                ItemKind::SourceTable { source, with_source, .. } => *with_source && *source == id,
+                ItemKind::SourceTable { source, .. } => *source == id,
                 _ => false,
             };
             if !cascade && !part_of && !roots.contains(&d.id) {
@@ -170,12 +170,42 @@ impl Catalog {
         }
     }
 
+    /// The foreign keys that refer to a table, each with the table that has it.
+    pub fn referring(&self, parent: GlobalId) -> Vec<(&Arc<Item>, &ForeignKey)> {
+        let mut out = Vec::new();
+        for i in self.items.values() {
+            if let ItemKind::Table(t) = &i.kind {
+                out.extend(t.foreign.iter().filter(|f| f.parent == parent).map(|f| (i, f)));
+            }
+        }
+        out
+    }
+
     /// The table and column that own a sequence.
     pub fn owner_of(&self, sequence: GlobalId) -> Option<(&Arc<Item>, &OwnedSequence)> {
         self.items.values().find_map(|i| match &i.kind {
             ItemKind::Table(t) => Some((i, t.sequences.iter().find(|s| s.sequence == sequence)?)),
             _ => None,
         })
+    }
+
+    /// Of a table, or a view that rows can be written through: for each column, the name of the table's column that it is. `None` for others.
+    pub fn written_through(&self, item: &Item) -> Option<Vec<Option<String>>> {
+        match &item.kind {
+            ItemKind::Table(_) => Some(item.desc.names.iter().cloned().map(Some).collect()),
+            ItemKind::View { query, .. } => {
+                let shape = sql::plan::through::view_shape(query)?;
+                let [schema, name] = shape.relation.as_slice() else { return None };
+                let below = self.find(schema, Namespace::Relation, name)?;
+                let columns = self.written_through(below)?;
+                let place = |name: &String| match shape.renamed.iter().position(|r| r == name) {
+                    Some(i) => Some(i),
+                    None => below.desc.names.iter().position(|n| n == name),
+                };
+                Some(shape.columns.iter().map(|c| columns.get(place(c.as_ref()?)?).cloned().flatten()).collect())
+            }
+            _ => None,
+        }
     }
 
     /// The shards that a relation's rows come from, through views, each once.

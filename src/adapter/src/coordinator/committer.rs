@@ -80,7 +80,7 @@ impl Coordinator {
                     }
                     self.keys.apply(&catalog, *table, deltas, &mut undo)?;
                 }
-                Ok(())
+                self.keys.foreign.check(&catalog, &self.keys, &txn.writes, &Default::default(), &txn.acted)
             });
             match checked {
                 Ok(()) => {

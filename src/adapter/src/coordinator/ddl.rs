@@ -3,8 +3,9 @@
 //! All of a transaction's changes go into one tick, with what it wrote; what runs (dataflows, sources) follows the durable catalog, so a crash
 //! in between is mended by the next start.
 
+use super::foreign::{Constraints, Replaced};
 use super::keys::Undo;
-use super::request::{Op, WriteTxn};
+use super::request::{CheckWrites, Op, WriteTxn};
 use super::{Coordinator, IndexState, LEASE_MS};
 use crate::catalog::{key, Catalog, Item, ItemKind};
 use crate::planner::{captured_ctx, default_key};
@@ -28,21 +29,31 @@ impl Coordinator {
             check_and_apply(&mut after, op, &mut tick)?;
         }
         self.validate(&txn, &BTreeMap::new(), &HashSet::new())?;
-        let WriteTxn { ddl: ops, writes, .. } = txn;
+        let WriteTxn { ddl: ops, writes, acted, .. } = txn;
         let writes: Vec<(GlobalId, Deltas)> = writes.into_iter().filter(|w| after.item(w.0).is_some()).collect();
         let new_tables: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Create { item, .. } = op { Some(item.id) } else { None }).collect();
         for item in new_tables.iter().filter_map(|id| after.item(*id)) {
-            self.keys.add(item);
+            self.keys.add(&after, item);
         }
+        let altered: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Update { item } = op { Some(item.id) } else { None }).collect();
+        let replaced = match self.replace_foreign(&after, &altered) {
+            Ok(replaced) => replaced,
+            Err(e) => {
+                new_tables.iter().for_each(|id| self.keys.remove(*id));
+                return Err(e);
+            }
+        };
         let sequences = self.shared.sequences.take_changed();
         tick.meta.splice(0..0, sequences.meta());
         let mut undo = Undo::default();
         let written = writes.iter().try_for_each(|(table, deltas)| self.keys.apply(&after, *table, deltas, &mut undo));
+        let written = written.and_then(|()| self.check_foreign(&after, &writes, &replaced, &Default::default(), &acted));
         let appended = written.and_then(|()| self.append_ddl(tick, &before, &after, &writes));
         let shards = match appended {
             Ok(shards) => shards,
             Err(e) => {
                 self.keys.undo_tick(undo);
+                replaced.into_iter().for_each(|r| self.keys.foreign.restore(r));
                 self.shared.sequences.put_back(sequences);
                 new_tables.iter().for_each(|id| self.keys.remove(*id));
                 return Err(e);
@@ -59,6 +70,66 @@ impl Coordinator {
         *self.catalog.write() = after.clone();
         self.follow(&before, &after, ops, t)?;
         Ok(t)
+    }
+
+    /// Watches the foreign keys of tables whose entries have changed; returns how to go back.
+    /// Errors: the disk's, with nothing changed.
+    fn replace_foreign(&mut self, after: &Catalog, altered: &[GlobalId]) -> Result<Vec<Replaced>, SqlError> {
+        let mut all: Vec<Replaced> = Vec::new();
+        let before = self.catalog();
+        for item in altered.iter().filter_map(|id| after.item(*id)) {
+            if before.item(item.id).is_none() || all.iter().any(|r| r.table() == item.id) {
+                continue;
+            }
+            let (replaced, fresh) = self.keys.foreign.replace(after, item);
+            all.push(replaced);
+            if fresh.is_empty() {
+                continue;
+            }
+            let loaded = self.store.snapshot(item.id, self.closed).and_then(|s| {
+                s.read(0, 1).try_for_each(|part| {
+                    self.keys.foreign.load(item.id, Some(&fresh), &part?);
+                    Ok(())
+                })
+            });
+            if let Err(e) = loaded {
+                all.into_iter().for_each(|r| self.keys.foreign.restore(r));
+                return Err(e);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Errors: 23503 for what was written, or for any row of a table whose foreign keys were replaced.
+    fn check_foreign(
+        &self,
+        catalog: &Catalog,
+        writes: &[(GlobalId, Deltas)],
+        replaced: &[Replaced],
+        deferred: &Constraints,
+        acted: &Constraints,
+    ) -> Result<(), SqlError> {
+        self.keys.foreign.check(catalog, &self.keys, writes, deferred, acted)?;
+        replaced.iter().try_for_each(|r| self.keys.foreign.check_all(catalog, &self.keys, r.table()))
+    }
+
+    /// Looks at a transaction's changes as if they were committed now, and changes nothing.
+    pub(super) fn check_writes(&mut self, c: CheckWrites) -> Result<(), SqlError> {
+        let new: Vec<GlobalId> = c.writes.iter().map(|w| w.0).chain(c.altered.iter().copied()).filter(|id| !self.keys.watches(*id)).collect();
+        let before = self.catalog();
+        for item in new.iter().filter(|id| before.item(**id).is_none()).filter_map(|id| c.catalog.item(*id)) {
+            self.keys.add(&c.catalog, item);
+        }
+        let mut undo = Undo::default();
+        let result = self.replace_foreign(&c.catalog, &c.altered).and_then(|replaced| {
+            let applied = c.writes.iter().try_for_each(|(table, deltas)| self.keys.apply(&c.catalog, *table, deltas, &mut undo));
+            let result = applied.and_then(|()| self.check_foreign(&c.catalog, &c.writes, &replaced, &c.deferred, &c.acted));
+            self.keys.undo_txn(&mut undo);
+            replaced.into_iter().for_each(|r| self.keys.foreign.restore(r));
+            result
+        });
+        new.iter().filter(|id| before.item(**id).is_none()).for_each(|id| self.keys.remove(*id));
+        result
     }
 
     /// Makes the tick durable. Returns the writes by shard.
@@ -129,7 +200,7 @@ impl Coordinator {
         match &item.kind {
             // Of a transaction that has filled it already, its keys are known.
             ItemKind::Table(_) if self.keys.watches(item.id) => {}
-            ItemKind::Table(_) => self.keys.add(item),
+            ItemKind::Table(_) => self.keys.add(catalog, item),
             ItemKind::MaterializedView { .. } => {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));
                 let mir = self.planner.view_mir(catalog, item)?;
@@ -241,7 +312,8 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
                 tick.create.push((item.id, item.desc.types.clone()));
             }
             catalog.next_id = catalog.next_id.max(item.id.0 + 1);
-            put(catalog, Item { created_at: tick.t, ..(**item).clone() }, tick)?;
+            tick.meta.push((key::item(item.id), Some(serde_json::to_vec(item).map_err(SqlError::internal)?)));
+            catalog.put((**item).clone());
         }
         Op::Drop { ids } => {
             for id in ids {
@@ -268,14 +340,9 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
             if (old.schema.as_str(), old.name.as_str()) != (item.schema.as_str(), item.name.as_str()) {
                 catalog.check_free(&item.schema, item.namespace(), &item.name)?;
             }
-            put(catalog, Item { created_at: old.created_at, ..(**item).clone() }, tick)?;
+            tick.meta.push((key::item(item.id), Some(serde_json::to_vec(item).map_err(SqlError::internal)?)));
+            catalog.put((**item).clone());
         }
     }
-    Ok(())
-}
-
-fn put(catalog: &mut Catalog, item: Item, tick: &mut storage::Tick) -> Result<(), SqlError> {
-    tick.meta.push((key::item(item.id), Some(serde_json::to_vec(&item).map_err(SqlError::internal)?)));
-    catalog.put(item);
     Ok(())
 }

@@ -3,10 +3,11 @@
 //! The committer is the only writer, so a set of keys decides. It is rebuilt from the shards at start.
 //! A NULL in a unique (not primary) key never collides.
 
+use super::foreign::{Counted, Foreign};
 use crate::catalog::{Catalog, Item, ItemKind};
 use repr::error::state;
-use repr::{Deltas, GlobalId, KeyedRows, RowCodec, SqlError};
-use std::collections::{BTreeMap, HashMap};
+use repr::{Deltas, GlobalId, RowCodec, SqlError};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// One constraint's keys.
 struct KeySet {
@@ -14,13 +15,13 @@ struct KeySet {
     primary: bool,
     columns: Vec<usize>,
     codec: RowCodec,
-    /// The keys are the rows.
-    live: KeyedRows,
+    live: HashSet<Box<[u8]>>,
 }
 
 #[derive(Default)]
 pub struct Keys {
     tables: HashMap<GlobalId, Vec<KeySet>>,
+    pub foreign: Foreign,
 }
 
 /// What to take back: changes of the transaction in hand, and of those accepted in this tick.
@@ -28,32 +29,33 @@ pub struct Keys {
 pub struct Undo {
     txn: Vec<(GlobalId, usize, Box<[u8]>, bool)>,
     tick: Vec<(GlobalId, usize, Box<[u8]>, bool)>,
+    counted: Vec<Counted>,
+    counted_tick: Vec<Counted>,
 }
 
 impl Undo {
     pub fn commit_txn(&mut self) {
         self.tick.append(&mut self.txn);
+        self.counted_tick.append(&mut self.counted);
     }
 }
 
 impl Keys {
     /// Begins to watch a table's constraints.
-    pub fn add(&mut self, item: &Item) {
+    pub fn add(&mut self, catalog: &Catalog, item: &Item) {
         let ItemKind::Table(table) = &item.kind else { return };
+        self.foreign.add(catalog, item);
         let sets: Vec<KeySet> = table
             .primary_key
             .iter()
             .map(|c| (c, true))
             .chain(table.unique.iter().map(|c| (c, false)))
-            .map(|(c, primary)| {
-                let types: Vec<_> = c.columns.iter().map(|i| item.desc.types[*i].clone()).collect();
-                KeySet {
-                    name: c.name.clone(),
-                    primary,
-                    columns: c.columns.clone(),
-                    live: KeyedRows::new(types.clone(), (0..types.len()).collect()),
-                    codec: RowCodec::new(types),
-                }
+            .map(|(c, primary)| KeySet {
+                name: c.name.clone(),
+                primary,
+                columns: c.columns.clone(),
+                codec: RowCodec::new(c.columns.iter().map(|i| item.desc.types[*i].clone()).collect()),
+                live: HashSet::new(),
             })
             .collect();
         if !sets.is_empty() {
@@ -63,19 +65,32 @@ impl Keys {
 
     pub fn remove(&mut self, id: GlobalId) {
         self.tables.remove(&id);
+        self.foreign.remove(id);
     }
 
     pub fn watches(&self, id: GlobalId) -> bool {
-        self.tables.contains_key(&id)
+        self.tables.contains_key(&id) || self.foreign.watches(id)
+    }
+
+    /// Whether a row of the table has the key, of its constraint on these columns.
+    pub fn has(&self, id: GlobalId, columns: &[usize], key: &[u8]) -> bool {
+        self.tables.get(&id).into_iter().flatten().any(|s| s.columns == columns && s.live.contains(key))
+    }
+
+    /// The keys of a constraint, on these columns, that changes take from rows.
+    pub fn taken(&self, id: GlobalId, columns: &[usize], deltas: &Deltas) -> Vec<Box<[u8]>> {
+        let set = self.tables.get(&id).into_iter().flatten().find(|s| s.columns == columns);
+        set.into_iter().flat_map(|s| s.net(deltas)).filter(|n| n.1 < 0).map(|n| n.0).collect()
     }
 
     /// Takes in rows that are there already.
     pub fn load(&mut self, id: GlobalId, deltas: &Deltas) {
+        self.foreign.load(id, None, deltas);
         let Some(sets) = self.tables.get_mut(&id) else { return };
         for set in sets {
             for (key, net) in set.net(deltas) {
                 if net > 0 {
-                    set.live.insert(&key, &key);
+                    set.live.insert(key);
                 } else if net < 0 {
                     set.live.remove(&key);
                 }
@@ -95,13 +110,14 @@ impl Keys {
 
     /// As `check`, and takes the changes in, noting in `undo` how to go back.
     pub fn apply(&mut self, catalog: &Catalog, id: GlobalId, deltas: &Deltas, undo: &mut Undo) -> Result<(), SqlError> {
+        self.foreign.apply(id, deltas, &mut undo.counted);
         let Some(sets) = self.tables.get_mut(&id) else { return Ok(()) };
         for (n, set) in sets.iter_mut().enumerate() {
             for (key, net) in set.net(deltas) {
                 set.check(catalog, id, &key, net)?;
-                if net > 0 && set.live.insert(&key, &key).is_none() {
+                if net > 0 && set.live.insert(key.clone()) {
                     undo.txn.push((id, n, key, true));
-                } else if net < 0 && set.live.remove(&key).is_some() {
+                } else if net < 0 && set.live.remove(&key) {
                     undo.txn.push((id, n, key, false));
                 }
             }
@@ -119,11 +135,13 @@ impl Keys {
 
     pub fn undo_txn(&mut self, undo: &mut Undo) {
         self.revert(std::mem::take(&mut undo.txn));
+        self.foreign.revert(std::mem::take(&mut undo.counted));
     }
 
     pub fn undo_tick(&mut self, mut undo: Undo) {
         self.undo_txn(&mut undo);
         self.revert(undo.tick);
+        self.foreign.revert(undo.counted_tick);
     }
 
     fn revert(&mut self, entries: Vec<(GlobalId, usize, Box<[u8]>, bool)>) {
@@ -132,7 +150,7 @@ impl Keys {
             if inserted {
                 set.live.remove(&key);
             } else {
-                set.live.insert(&key, &key);
+                set.live.insert(key);
             }
         }
     }

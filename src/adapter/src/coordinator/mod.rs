@@ -19,6 +19,8 @@ mod committer;
 pub(crate) mod ddl;
 /// What the coordinator acts on.
 mod edges;
+/// Foreign keys.
+pub mod foreign;
 /// Primary keys of tables.
 pub(crate) mod keys;
 /// Read times, peeks, subscribes.
@@ -216,6 +218,10 @@ impl Coordinator {
                 // Writes that came before it belong before it.
                 self.commit_pending();
                 let result = self.ddl(w);
+                let _ = answer.send(result);
+            }
+            Request::CheckWrites(check, answer) => {
+                let result = self.check_writes(check);
                 let _ = answer.send(result);
             }
             Request::CheckKeys(table, deltas, answer) => {

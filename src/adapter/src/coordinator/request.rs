@@ -1,6 +1,7 @@
 //! Requests and answers between sessions and the coordinator.
 
-use crate::catalog::Item;
+use super::foreign::Constraints;
+use crate::catalog::{Catalog, Item};
 use crate::coordinator::router::{PeekReceiver, SubscribeReceiver};
 use crate::session::read_set::ReadSet;
 use plan::{Mir, PeekPlan};
@@ -41,8 +42,22 @@ pub enum Request {
     Write(WriteTxn, Answer<Timestamp>),
     /// Whether these changes alone would break the table's keys.
     CheckKeys(GlobalId, Deltas, Answer<()>),
+    /// Whether these changes alone would break a key or a foreign key.
+    CheckWrites(CheckWrites, Answer<()>),
     Introspect(oneshot::Sender<Introspection>),
     Shutdown(oneshot::Sender<()>),
+}
+
+/// What a transaction has written so far, to be looked at as if it were committed now.
+pub struct CheckWrites {
+    /// With the transaction's own changes.
+    pub catalog: Arc<Catalog>,
+    pub writes: Vec<(GlobalId, Deltas)>,
+    /// Tables whose foreign keys the transaction has changed: all their rows are looked at.
+    pub altered: Vec<GlobalId>,
+    pub deferred: Constraints,
+    /// Those for which CASCADE and its like have changed rows.
+    pub acted: Constraints,
 }
 
 /// A one-off query that needs the workers.
@@ -97,6 +112,8 @@ pub struct WriteTxn {
     /// What was read, at `read_at`: a change to it since is a conflict.
     pub read_set: ReadSet,
     pub read_at: Option<Timestamp>,
+    /// Foreign keys for which CASCADE and its like have changed rows.
+    pub acted: Constraints,
 }
 
 /// One catalog change; several are applied in one tick.

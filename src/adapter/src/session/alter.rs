@@ -13,10 +13,10 @@
 
 use super::ddl::{drop_word, table_sql, user_types};
 use super::query::Row;
-use super::write::{evaluate, fill, get};
+use super::write::{evaluate_plain, fill, get};
 use super::{Response, Session};
 use crate::builtin::quote_if_needed;
-use crate::catalog::{Constraint, Item, ItemKind, Namespace, OwnedSequence, Sequence, Table};
+use crate::catalog::{Constraint, ForeignKey, Item, ItemKind, Namespace, OwnedSequence, Sequence, Table};
 use crate::coordinator::request::Op;
 use crate::planner::{draft_relation, full_name, qualified};
 use crate::sequences::Position;
@@ -44,6 +44,8 @@ struct Draft {
     dropped: BTreeSet<usize>,
     retyped: BTreeSet<usize>,
     cascade: bool,
+    /// A foreign key was added: all rows are to be looked at.
+    linked: bool,
     ops: Vec<Op>,
 }
 
@@ -74,6 +76,11 @@ impl Session {
             }
             TableStep::DropConstraint { name, cascade } => {
                 draft.cascade |= cascade;
+                let others = draft.table.foreign.len();
+                draft.table.foreign.retain(|f| f.name != name);
+                if draft.table.foreign.len() < others {
+                    return Ok(());
+                }
                 draft.anew = true;
                 draft.table.checks.retain(|c| c.0 != name);
                 draft.table.unique.retain(|c| c.name != name);
@@ -101,7 +108,7 @@ impl Session {
                 }
                 let types = draft.item.desc.types.clone();
                 let rows = self.draft_rows(old, draft).await?;
-                let values = evaluate(&[using], rows, &types, &ctx)?;
+                let values = evaluate_plain(&[using], rows, &types, &ctx)?;
                 for (row, mut v) in rows.iter_mut().zip(values) {
                     row[column] = v.swap_remove(0);
                 }
@@ -179,6 +186,13 @@ impl Session {
         };
         draft.table.unique.retain_mut(moved);
         draft.table.primary_key = draft.table.primary_key.take().and_then(|mut k| moved(&mut k).then_some(k));
+        draft.table.foreign.retain_mut(|f| {
+            let stays = !f.columns.contains(&column);
+            let moved = |c: &mut Vec<usize>| c.iter_mut().filter(|x| **x > column).for_each(|x| *x -= 1);
+            moved(&mut f.columns);
+            moved(&mut f.set_columns);
+            stays
+        });
         for owned in draft.table.sequences.iter().filter(|s| s.column == column) {
             draft.item.deps.retain(|d| *d != owned.sequence);
             draft.ops.push(Op::Drop { ids: vec![owned.sequence] });
@@ -194,6 +208,14 @@ impl Session {
     async fn extend(&mut self, old: &Item, draft: &mut Draft, shape: sql::plan::TableShape) -> Result<(), SqlError> {
         let first = draft.item.desc.arity();
         let types: Vec<ColType> = shape.desc.types.clone();
+        let itself = draft.item.id;
+        draft.table.foreign.extend(shape.foreign.iter().map(|f| super::foreign::stored(f, itself)));
+        draft.linked |= !shape.foreign.is_empty();
+        self.check_lasting(&draft.table, draft.table.temporary)?;
+        // A foreign key alone leaves the table as it is.
+        if types.len() == first && shape.unique.is_empty() && shape.checks.is_empty() && !shape.foreign.is_empty() {
+            return Ok(());
+        }
         self.draft_rows(old, draft).await?;
         draft.anew = true;
         draft.item.desc = shape.desc;
@@ -220,7 +242,7 @@ impl Session {
             rows.iter_mut().for_each(|r| r.resize(types.len(), Value::Null));
             fill(rows, &late, &types, &ctx)?;
             let exprs: Vec<HirScalar> = computed.iter().map(|c| c.1.clone()).collect();
-            let values = if exprs.is_empty() { vec![] } else { evaluate(&exprs, rows, &types, &ctx)? };
+            let values = if exprs.is_empty() { vec![] } else { evaluate_plain(&exprs, rows, &types, &ctx)? };
             for (row, values) in rows.iter_mut().zip(values) {
                 computed.iter().zip(values).for_each(|((c, _), v)| row[*c] = v);
             }
@@ -247,7 +269,7 @@ impl Session {
         if draft.anew {
             self.draft_rows(old, &mut draft).await?;
         }
-        let Draft { mut item, table, rows, anew, dropped, retyped, cascade, ops, .. } = draft;
+        let Draft { mut item, mut table, rows, anew, dropped, retyped, cascade, ops, linked, origin } = draft;
         item.sql = table_sql(&full_name(&item), &item.desc, &table);
         let keys = table.primary_key.iter().chain(&table.unique).map(|k| k.columns.clone());
         item.desc.keys = keys.filter(|k| k.iter().all(|c| !item.desc.types[*c].nullable)).collect();
@@ -258,6 +280,11 @@ impl Session {
         item.deps.extend(self.sequences_named(&table.defaults));
         item.deps.sort();
         item.deps.dedup();
+        if anew {
+            item.id = self.shared.allocate_id();
+            self.relink(old, &item, &mut table, &origin, cascade)?;
+        }
+        let children = if anew { self.relinked_children(old, &item, &table, &origin, cascade)? } else { vec![] };
         item.kind = ItemKind::Table(table);
         if !anew {
             let mut all: Vec<Op> = ops.iter().filter(|op| !matches!(op, Op::Drop { .. })).cloned().collect();
@@ -265,10 +292,12 @@ impl Session {
             all.extend(ops.into_iter().filter(|op| matches!(op, Op::Drop { .. })));
             self.apply(all)?;
             self.shared.planner.forget_text(old.id);
+            if linked {
+                self.check_writes(vec![]).await?;
+            }
             return Ok(old.id);
         }
         let dependants = self.kept_dependants(old, &dropped, &retyped, cascade)?;
-        item.id = self.shared.allocate_id();
         let mut gone: Vec<GlobalId> = self.all_dependants(old.id).into_iter().map(|i| i.id).rev().collect();
         gone.push(old.id);
         // What was written to the old table is in the rows.
@@ -279,7 +308,9 @@ impl Session {
         first.extend(ops.iter().filter(|op| matches!(op, Op::Drop { .. })).cloned());
         first.extend(ops.into_iter().filter(|op| !matches!(op, Op::Drop { .. })));
         first.push(Op::Create { item: Box::new(item.clone()), plan: None });
+        first.extend(children);
         self.apply(first)?;
+        let item = std::sync::Arc::new(item);
         self.check_altered(&item, rows.unwrap_or_default()).await?;
         let mut ids: BTreeMap<GlobalId, GlobalId> = BTreeMap::from([(old.id, item.id)]);
         for d in dependants {
@@ -288,12 +319,55 @@ impl Session {
         Ok(item.id)
     }
 
+    /// The table's foreign keys to itself, now that it is another one.
+    fn relink(&mut self, old: &Item, new: &Item, table: &mut Table, origin: &[Option<usize>], cascade: bool) -> Result<(), SqlError> {
+        let key = table.clone();
+        let mut kept = Vec::new();
+        for mut f in std::mem::take(&mut table.foreign) {
+            // One that was just added knows the table as it will be.
+            if f.parent == old.id && table_has(old, &f.name) {
+                match moved_key(&f, origin, &key) {
+                    Some(columns) => f.parent_columns = columns,
+                    None if cascade => continue,
+                    None => return Err(needed_by(old, old, &f)),
+                }
+            }
+            if f.parent == old.id {
+                f.parent = new.id;
+            }
+            kept.push(f);
+        }
+        table.foreign = kept;
+        Ok(())
+    }
+
+    /// The other tables that refer to a table, now that it is another one.
+    /// Errors: 2BP01 for a foreign key to what is no key any more, unless `cascade`.
+    fn relinked_children(&mut self, old: &Item, new: &Item, table: &Table, origin: &[Option<usize>], cascade: bool) -> Result<Vec<Op>, SqlError> {
+        let catalog = self.catalog();
+        let mut children: BTreeMap<GlobalId, Item> = BTreeMap::new();
+        for (child, key) in catalog.referring(old.id).into_iter().filter(|c| c.0.id != old.id) {
+            let item = children.entry(child.id).or_insert_with(|| (**child).clone());
+            let ItemKind::Table(t) = &mut item.kind else { continue };
+            match moved_key(key, origin, table) {
+                Some(columns) => t.foreign.iter_mut().filter(|f| f.name == key.name).for_each(|f| (f.parent, f.parent_columns) = (new.id, columns.clone())),
+                None if cascade => {
+                    t.foreign.retain(|f| f.name != key.name);
+                    let m = format!("drop cascades to constraint {} on {}", quote_if_needed(&key.name), child.told());
+                    self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), m));
+                }
+                None => return Err(needed_by(old, child, key)),
+            }
+        }
+        Ok(children.into_values().map(|item| Op::Update { item: Box::new(item) }).collect())
+    }
+
     /// Tests the rows and writes them to the new table.
-    async fn check_altered(&mut self, item: &Item, mut rows: Vec<Row>) -> Result<(), SqlError> {
+    async fn check_altered(&mut self, item: &std::sync::Arc<Item>, mut rows: Vec<Row>) -> Result<(), SqlError> {
         let (catalog, ctx) = self.statement_ctx();
         let exprs = self.shared.planner.table_exprs(&catalog, item)?;
         let not_null = (0..item.desc.arity()).filter(|i| !item.desc.types[*i].nullable).collect();
-        let checks = RowChecks { not_null, checks: exprs.checks.clone(), generated: vec![] };
+        let checks = RowChecks { not_null, checks: exprs.checks.clone(), generated: vec![], views: vec![] };
         self.check_rows(item, &mut rows, &checks, &ctx).map_err(|mut e| {
             let about = e.fields.clone().unwrap_or_default();
             match (e.code, about.column, about.constraint) {
@@ -342,7 +416,7 @@ impl Session {
             let reads = {
                 let names = self.names();
                 match &d.kind {
-                    ItemKind::View { query } | ItemKind::MaterializedView { query, .. } => columns_read(("", ""), query, &names)?,
+                    ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } => columns_read(("", ""), query, &names)?,
                     ItemKind::Index { on, key } if *on == old.id => columns_read(("SELECT ", &from), &key.join(", "), &names)?,
                     ItemKind::Index { .. } | ItemKind::ViewErrors { .. } => BTreeSet::new(),
                     _ => {
@@ -428,11 +502,12 @@ impl Session {
         let item = self.table(table)?;
         let mut draft = Draft::of(&item)?;
         let t = &mut draft.table;
-        if t.primary_key.iter().chain(&t.unique).any(|k| k.name == to) || t.checks.iter().any(|c| c.0 == to) {
+        if t.primary_key.iter().chain(&t.unique).any(|k| k.name == to) || t.checks.iter().any(|c| c.0 == to) || t.foreign.iter().any(|f| f.name == to) {
             return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("constraint \"{to}\" for relation \"{}\" already exists", item.name)));
         }
         t.primary_key.iter_mut().chain(&mut t.unique).filter(|k| k.name == from).for_each(|k| k.name.clone_from(&to));
         t.checks.iter_mut().filter(|c| c.0 == from).for_each(|c| c.0.clone_from(&to));
+        t.foreign.iter_mut().filter(|f| f.name == from).for_each(|f| f.name.clone_from(&to));
         let mut item = draft.item;
         item.sql = table_sql(&full_name(&item), &item.desc, &draft.table);
         item.kind = ItemKind::Table(draft.table);
@@ -449,7 +524,7 @@ impl Session {
         for d in catalog.dependants(item.id) {
             let mut new = (**d).clone();
             match &mut new.kind {
-                ItemKind::View { query } | ItemKind::MaterializedView { query, .. } => {
+                ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } => {
                     let text = renamed(("", ""), query, rename, &names)?;
                     new.sql = new.sql.strip_suffix(query.as_str()).map_or_else(|| new.sql.clone(), |head| format!("{head}{text}"));
                     *query = text;
@@ -721,6 +796,7 @@ impl Draft {
             dropped: BTreeSet::new(),
             retyped: BTreeSet::new(),
             cascade: false,
+            linked: false,
             ops: Vec::new(),
         })
     }
@@ -730,6 +806,22 @@ impl Draft {
 fn nextval(schema: &str, name: &str) -> String {
     let name = format!("{}.{}", sql::plan::quote_ident(schema), sql::plan::quote_ident(name));
     format!("nextval('{}'::regclass)", name.replace('\'', "''"))
+}
+
+/// Where the columns that a foreign key refers to are, if they still are a key. `origin`: the old place of each column.
+fn moved_key(f: &ForeignKey, origin: &[Option<usize>], table: &Table) -> Option<Vec<usize>> {
+    let columns = f.parent_columns.iter().map(|c| origin.iter().position(|o| o == &Some(*c))).collect::<Option<Vec<usize>>>()?;
+    let is_key = |k: &Constraint| k.columns.len() == columns.len() && k.columns.iter().all(|c| columns.contains(c));
+    table.primary_key.iter().chain(&table.unique).any(is_key).then_some(columns)
+}
+
+fn table_has(item: &Item, foreign: &str) -> bool {
+    matches!(&item.kind, ItemKind::Table(t) if t.foreign.iter().any(|f| f.name == foreign))
+}
+
+fn needed_by(table: &Item, child: &Item, key: &ForeignKey) -> SqlError {
+    let what = format!("the key of {}", table.told());
+    blocked(&what, &[format!("constraint {} on {} depends on {what}", quote_if_needed(&key.name), child.told())])
 }
 
 fn blocked(what: &str, by: &[String]) -> SqlError {

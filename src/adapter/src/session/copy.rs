@@ -1,6 +1,6 @@
 //! COPY in and out: text, CSV and binary as Postgres writes them.
 
-use super::query::Row;
+use super::query::{rows_stream, Row};
 use super::write::fill;
 use super::{Response, Session};
 use crate::client::{ByteStream, RowStream};
@@ -21,6 +21,11 @@ impl Session {
         }
         let (desc, rows) = match p.source {
             CopySource::Select(s) => (s.desc.clone(), self.start_select(*s).await?.into_stream()),
+            CopySource::Modify(p) => {
+                let (desc, rows) = self.written(*p).await?.returned.ok_or_else(|| SqlError::internal("COPY of what returns no rows"))?;
+                let stream = rows_stream(rows);
+                (desc, stream)
+            }
             CopySource::Subscribe(s) => (s.result.clone(), self.start_subscribe(*s).await?),
         };
         let style = self.statement_ctx().1.text_style();
@@ -108,7 +113,7 @@ impl CopySink {
                 count += part.len;
                 deltas.push(Deltas::inserts(whole));
             }
-            let written = session.write_deltas(&item, Deltas::concat(deltas)).await;
+            let written = session.write_all(vec![(item.clone(), Deltas::concat(deltas))]).await;
             written.map_err(|e| if e.code == state::UNIQUE_VIOLATION { e.in_context(format!("COPY {}", item.name)) } else { e })?;
             Ok(format!("COPY {count}"))
         }

@@ -20,7 +20,10 @@ impl Session {
         match plan {
             Plan::CreateSchema { name, if_not_exists } => self.create_schema(name, if_not_exists).await,
             Plan::CreateTable(p) => self.create_table(*p).await,
-            Plan::CreateTableAs(p) => self.create_table_as(*p).await,
+            Plan::CreateTableAs(p) => {
+                let count = self.create_table_as(*p).await?;
+                Ok(Response::Tag(count.map_or_else(|| "CREATE TABLE AS".into(), |n| format!("SELECT {n}"))))
+            }
             Plan::CreateView(p) => self.create_view(*p, false).await,
             Plan::CreateMaterializedView(p) => self.create_view(*p, true).await,
             Plan::CreateIndex(p) => self.create_index(*p).await,
@@ -119,7 +122,6 @@ impl Session {
             deps,
             captured: self.settings.capture(),
             comments: vec![],
-            created_at: 0,
         }
     }
 
@@ -173,6 +175,7 @@ impl Session {
 
     fn table_item(&self, p: &CreateTablePlan, ops: &mut Vec<Op>) -> Result<Item, SqlError> {
         let constraint = |c: &(String, Vec<usize>, bool)| Constraint { name: c.0.clone(), columns: c.1.clone(), index: false };
+        let id = self.shared.allocate_id();
         let mut table = Table {
             defaults: p.defaults.clone(),
             checks: p.checks.clone(),
@@ -181,7 +184,9 @@ impl Session {
             primary_key: p.unique.iter().find(|c| c.2).map(constraint),
             unique: p.unique.iter().filter(|c| !c.2).map(constraint).collect(),
             temporary: p.temporary,
+            foreign: p.foreign.iter().map(|f| super::foreign::stored(f, id)).collect(),
         };
+        self.check_lasting(&table, p.temporary)?;
         for s in &p.sequences {
             self.add_sequence(&p.name, &p.desc.names, &mut table, s, ops);
         }
@@ -193,32 +198,42 @@ impl Session {
         deps.extend(p.domains.iter().copied());
         deps.extend(table.sequences.iter().map(|s| s.sequence));
         deps.extend(self.sequences_named(&table.defaults).into_iter().filter(|d| !deps.contains(d)).collect::<Vec<_>>());
-        Ok(self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps))
+        Ok(self.item(id, &p.name, ItemKind::Table(table), desc, sql, deps))
     }
 
-    async fn create_table_as(&mut self, mut p: CreateTableAsPlan) -> Result<Response, SqlError> {
+    /// Answers how many rows went in; `None`: not asked for, or the table was there.
+    pub(super) async fn create_table_as(&mut self, mut p: CreateTableAsPlan) -> Result<Option<usize>, SqlError> {
         let mut ops = Vec::new();
         let temporary = p.name.schema == "pg_temp";
         if temporary {
             p.name.schema = self.temp_schema(&mut ops);
         }
         if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
-            return Ok(Response::Tag("CREATE TABLE AS".into()));
+            return Ok(None);
         }
         let rows = if p.with_data { self.collect(p.query).await? } else { vec![] };
         let n = p.desc.arity();
-        let table = Table { defaults: vec![None; n], checks: vec![], primary_key: None, unique: vec![], temporary, generated: vec![], sequences: vec![] };
+        let table = Table {
+            defaults: vec![None; n],
+            checks: vec![],
+            primary_key: None,
+            unique: vec![],
+            temporary,
+            generated: vec![],
+            sequences: vec![],
+            foreign: vec![],
+        };
         let mut desc = p.desc;
         desc.keys.clear();
         desc.types.iter_mut().for_each(|t| t.nullable = true);
         let sql = table_sql(&p.name, &desc, &table);
         let deps = user_types(&self.catalog(), &desc);
-        let item = self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps);
-        ops.push(Op::Create { item: Box::new(item.clone()), plan: None });
+        let item = Arc::new(self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps));
+        ops.push(Op::Create { item: Box::new((*item).clone()), plan: None });
         self.apply(ops)?;
         let count = rows.len();
         self.write(&item, rows.into_iter().map(|r| (r, 1)).collect()).await?;
-        Ok(Response::Tag(if p.with_data { format!("SELECT {count}") } else { "CREATE TABLE AS".into() }))
+        Ok(p.with_data.then_some(count))
     }
 
     async fn create_view(&mut self, mut p: CreateViewPlan, materialized: bool) -> Result<Response, SqlError> {
@@ -286,7 +301,7 @@ impl Session {
             desc.keys = optimize::keys::unique_keys(&mir, &Default::default());
             (ItemKind::MaterializedView { query: p.query_sql, quarantine }, Some(Arc::new(mir)))
         } else {
-            (ItemKind::View { query: p.query_sql }, None)
+            (ItemKind::View { query: p.query_sql, check: p.check.map(Into::into) }, None)
         };
         let mut deps: BTreeSet<GlobalId> = p.depends_on.into_iter().filter(|id| !crate::builtin::is_builtin(*id)).collect();
         deps.extend(user_types(&catalog, &desc));
@@ -384,9 +399,11 @@ impl Session {
             return self.drop_indexes(&roots).await;
         }
         let order = catalog.drop_order(&roots, p.cascade)?;
+        let (unlinked, also) = self.unlink(&catalog, &order, p.cascade)?;
+        ops.extend(unlinked);
         // What is in a dropped schema was not named itself.
         let named: Vec<GlobalId> = p.objects.iter().map(|o| o.id).collect();
-        self.cascade_notices(&catalog, &named, &order);
+        self.cascade_notices(&catalog, &named, &order, also);
         if !order.is_empty() {
             ops.push(Op::Drop { ids: order });
         }
@@ -409,7 +426,42 @@ impl Session {
         }
     }
 
-    fn cascade_notices(&mut self, catalog: &Catalog, roots: &[GlobalId], order: &[GlobalId]) {
+    /// Takes foreign keys to the tables that go from those that stay; also what a notice says of them. Errors: 2BP01 without `cascade`.
+    fn unlink(&self, catalog: &Catalog, gone: &[GlobalId], cascade: bool) -> Result<(Vec<Op>, Vec<String>), SqlError> {
+        let (mut ops, mut told, mut blockers): (Vec<Op>, Vec<String>, Vec<String>) = (vec![], vec![], vec![]);
+        let mut children: std::collections::BTreeMap<GlobalId, Item> = Default::default();
+        for parent in gone {
+            for (child, key) in catalog.referring(*parent).into_iter().filter(|c| !gone.contains(&c.0.id)) {
+                let constraint = format!("constraint {} on {}", quote_if_needed(&key.name), child.told());
+                blockers.extend(catalog.item(*parent).map(|p| format!("{constraint} depends on {}", p.told())));
+                told.push(format!("drop cascades to {constraint}"));
+                let item = children.entry(child.id).or_insert_with(|| (**child).clone());
+                if let ItemKind::Table(t) = &mut item.kind {
+                    t.foreign.retain(|f| f.name != key.name);
+                }
+            }
+        }
+        if let (Some(_), false) = (blockers.first(), cascade) {
+            let first = gone.last().and_then(|id| catalog.item(*id)).map_or_else(String::new, |i| i.told());
+            let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop {first} because other objects depend on it"));
+            return Err(e.with_detail(blockers.join("\n")).with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        ops.extend(children.into_values().map(|item| Op::Update { item: Box::new(item) }));
+        Ok((ops, told))
+    }
+
+    /// Errors: 42P16 for a foreign key between a temporary and a lasting table.
+    pub(super) fn check_lasting(&self, table: &Table, temporary: bool) -> Result<(), SqlError> {
+        let catalog = self.catalog();
+        let other = |id: &GlobalId| catalog.item(*id).is_some_and(|p| matches!(&p.kind, ItemKind::Table(t) if t.temporary != temporary));
+        if !table.foreign.iter().any(|f| other(&f.parent)) {
+            return Ok(());
+        }
+        let (these, those) = if temporary { ("temporary", "temporary") } else { ("permanent", "permanent") };
+        Err(SqlError::new(state::INVALID_TABLE_DEFINITION, format!("constraints on {these} tables may reference only {those} tables")))
+    }
+
+    fn cascade_notices(&mut self, catalog: &Catalog, roots: &[GlobalId], order: &[GlobalId], foreign: Vec<String>) {
         // Dependants are dropped first and told last.
         let also: Vec<String> = order
             .iter()
@@ -418,8 +470,9 @@ impl Session {
             .filter_map(|id| catalog.item(*id))
             .filter(|i| !matches!(i.kind, ItemKind::Index { .. } | ItemKind::Errors { .. } | ItemKind::ViewErrors { .. }))
             .filter(|i| !catalog.owner_of(i.id).is_some_and(|o| order.contains(&o.0.id)))
-            .filter(|i| !matches!(i.kind, ItemKind::SourceTable { source, with_source: true, .. } if order.contains(&source)))
+            .filter(|i| !matches!(i.kind, ItemKind::SourceTable { source, .. } if order.contains(&source)))
             .map(|i| format!("drop cascades to {} {}", i.noun(), self.shown_name(i)))
+            .chain(foreign)
             .collect();
         match also.as_slice() {
             [] => {}

@@ -9,7 +9,7 @@ use plan::{Finishing, Import, PeekPlan};
 use repr::{GlobalId, SqlError, SqlType, Value};
 use sql::ast::ExplainStage;
 use sql::hir::Hir;
-use sql::plan::{ExplainPlan, ExplainPlanTarget, Plan};
+use sql::plan::{ExplainPlan, ExplainPlanTarget, Plan, WithItem, WithPlan};
 
 impl Session {
     pub(super) fn explain(&mut self, p: ExplainPlan) -> Result<Response, SqlError> {
@@ -50,7 +50,18 @@ impl Session {
             Plan::Insert(i) => (i.source.hir, Some(i.source.finishing), true),
             Plan::Update(u) => (u.rows, None, true),
             Plan::Delete(d) => (d.rows, None, true),
-            _ => return Err(SqlError::unsupported("EXPLAIN of this statement", "queries, views, subscriptions, INSERT, UPDATE and DELETE can be explained")),
+            Plan::Merge(m) => (m.rows, None, true),
+            Plan::With(w) => {
+                let WithPlan { items, body } = *w;
+                let (hir, finishing, one_off) = self.explained(body)?;
+                (items.into_iter().rev().fold(hir, in_sight), finishing, one_off)
+            }
+            _ => {
+                return Err(SqlError::unsupported(
+                    "EXPLAIN of this statement",
+                    "queries, views, subscriptions, INSERT, UPDATE, DELETE and MERGE can be explained",
+                ))
+            }
         })
     }
 
@@ -101,6 +112,19 @@ impl Session {
                     None => Ok(text),
                 }
             }
+        }
+    }
+}
+
+/// The relation in the sight of a WITH item; what an item that writes returns is not known before.
+fn in_sight(body: Hir, item: WithItem) -> Hir {
+    let body = Box::new(body);
+    match item {
+        WithItem::Query { id, value, .. } => Hir::Let { id, value: Box::new(value), body },
+        WithItem::Recursive { bindings, limit, return_at_limit } => Hir::LetRec { bindings, limit, return_at_limit, body },
+        WithItem::Modify { id, plan } => {
+            let types = sql::plan::result_of(&plan).unwrap_or_default().types;
+            Hir::Let { id, value: Box::new(Hir::Constant { rows: vec![], types }), body }
         }
     }
 }

@@ -22,6 +22,8 @@ mod ddl;
 mod effects;
 /// EXPLAIN.
 mod explain;
+/// Foreign keys.
+mod foreign;
 /// Counters for Prometheus.
 pub mod metrics;
 /// SELECT: plans, peeks, finishing, streams.
@@ -38,7 +40,9 @@ mod subscribe;
 mod transaction;
 /// CREATE and ALTER of types and domains.
 mod type_ddl;
-/// INSERT, UPDATE, DELETE, TRUNCATE.
+/// Statements that write, part by part.
+mod work;
+/// INSERT, UPDATE, DELETE, MERGE, TRUNCATE.
 mod write;
 
 use crate::client::{Notice, Prepared, Response, Startup, Statement, TransactionStatus};
@@ -361,11 +365,17 @@ impl Session {
                 let names = self.names();
                 tokio::task::block_in_place(|| sql::plan::plan(parsed, &names, &typed))?
             };
-            let is_write =
-                matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate { .. } | Plan::CreateTableAs(_) | Plan::AlterTable(_));
+            let is_write = transaction::writes(&plan);
             let response = match Box::pin(self.run(plan)).await {
                 // Another session has dropped or altered what the plan was made for: its name may mean something new.
                 Err(e) if autocommit && crate::is_vanished(&e) && attempts < 10 => {
+                    attempts += 1;
+                    self.rollback();
+                    self.txn.begin_implicit(now_micros());
+                    continue;
+                }
+                // Rows came to refer to what the statement has taken away: it is run again, over what is there now.
+                Err(e) if autocommit && is_write && e.code == state::SERIALIZATION_FAILURE && attempts < 1_000 => {
                     attempts += 1;
                     self.rollback();
                     self.txn.begin_implicit(now_micros());
@@ -436,10 +446,9 @@ impl Session {
         match plan {
             Plan::Select(p) => self.select(*p).await,
             Plan::Subscribe(p) => self.subscribe(*p).await,
-            Plan::Insert(p) => self.insert(*p).await,
-            Plan::Update(p) => self.update(*p).await,
-            Plan::Delete(p) => self.delete(*p).await,
-            Plan::Truncate { tables, restart_identity } => self.truncate(tables, restart_identity).await,
+            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) | Plan::With(_) => self.write_statement(plan).await,
+            Plan::Truncate { tables, restart_identity, cascade } => self.truncate(tables, restart_identity, cascade).await,
+            Plan::SetConstraints { names, deferred } => self.set_constraints(names, deferred).await,
             Plan::CopyTo(p) => self.copy_to(*p).await,
             Plan::CopyFrom(p) => self.copy_from(*p).await,
             Plan::Begin(tag, modes) => self.begin(tag, &modes),

@@ -26,7 +26,15 @@ impl Session {
         if item.sql.is_empty() {
             return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" has no CREATE statement of its own", item.name)));
         }
-        let row = vec![Value::Text(format!("{}.{}", item.schema, item.name)), Value::Text(item.sql.clone())];
+        let mut sql = item.sql.clone();
+        if let (ItemKind::Table(t), Some(open)) = (&item.kind, sql.strip_suffix(')').map(str::to_owned)) {
+            // Named as the tables referred to are named now.
+            let catalog = self.catalog();
+            let keys =
+                t.foreign.iter().map(|f| format!("CONSTRAINT {} {}", crate::planner::quote(&f.name), crate::builtin::foreign_definition(&catalog, &item, f)));
+            sql = format!("{})", std::iter::once(open).chain(keys).collect::<Vec<_>>().join(", "));
+        }
+        let row = vec![Value::Text(format!("{}.{}", item.schema, item.name)), Value::Text(sql)];
         Ok(rows_response(columns(&[("name", SqlType::Text), ("create_sql", SqlType::Text)]), vec![row], "SHOW"))
     }
 

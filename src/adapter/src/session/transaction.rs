@@ -6,11 +6,12 @@
 use super::read_set::ReadSet;
 use super::{Response, Session};
 use crate::client::TransactionStatus;
+use crate::coordinator::foreign::Constraints;
 use crate::coordinator::request::{Op, Request, WriteTxn};
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Timestamp};
 use sql::ast::TransactionMode;
-use sql::plan::Plan;
+use sql::plan::{CopySource, Plan};
 
 pub enum Transaction {
     None,
@@ -32,6 +33,10 @@ pub struct Open {
     pub read_set: ReadSet,
     /// Changes by table, in order.
     pub writes: Vec<(GlobalId, Deltas)>,
+    /// Foreign keys for which CASCADE and its like have changed rows.
+    pub acted: Constraints,
+    /// SET CONSTRAINTS so far: names (None: ALL), and whether they wait for the commit.
+    pub deferral: Vec<(Option<Vec<String>>, bool)>,
     /// Changes to the catalog, in order.
     pub ddl: Vec<Op>,
     /// Names with the writes and catalog changes before them.
@@ -93,6 +98,9 @@ impl Transaction {
     pub fn writes(&self) -> &[(GlobalId, Deltas)] {
         self.get().map_or(&[], |o| &o.writes)
     }
+    pub fn deferral(&self) -> &[(Option<Vec<String>>, bool)] {
+        self.get().map_or(&[], |o| &o.deferral)
+    }
     /// The time at which a block reads, once it does.
     pub fn read_at(&self) -> Option<Timestamp> {
         self.get().and_then(|o| o.read_at)
@@ -123,21 +131,11 @@ impl Transaction {
 impl Session {
     /// Errors: 25006 for writes in a read-only transaction.
     pub(super) fn check_allowed(&self, plan: &Plan) -> Result<(), SqlError> {
-        let write = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Truncate { .. } | Plan::CopyFrom(_));
-        let verb = match plan {
-            Plan::Insert(_) => "INSERT",
-            Plan::Update(_) => "UPDATE",
-            Plan::Delete(_) => "DELETE",
-            Plan::Truncate { .. } => "TRUNCATE TABLE",
-            Plan::CopyFrom(_) => "COPY FROM",
-            _ => "this statement",
-        };
         let read_only = match &self.txn {
             Transaction::Open(o) if o.explicit => o.read_only,
             _ => self.settings.get("default_transaction_read_only").is_ok_and(|v| v == "on"),
         };
-        if read_only && (write || is_ddl(plan)) {
-            let what = if write { verb } else { ddl_verb(plan) };
+        if let (true, Some(what)) = (read_only, write_verb(plan)) {
             return Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction")));
         }
         if let (Plan::Select(s), true) = (plan, read_only) {
@@ -248,7 +246,7 @@ impl Session {
         } else {
             // Changes to the catalog alone do not depend on rows.
             let read_at = open.read_at.or(open.validate_from).filter(|_| !open.writes.is_empty() || open.rewrites);
-            let write = WriteTxn { ddl: open.ddl.clone(), writes: open.writes, read_set: open.read_set, read_at };
+            let write = WriteTxn { ddl: open.ddl.clone(), writes: open.writes, read_set: open.read_set, read_at, acted: open.acted };
             // From here on the commit stands even if the client vanishes: no cancel.
             self.shared.ask(|answer| Request::Write(write, answer)).await.map(|_| ())
         };
@@ -350,8 +348,33 @@ impl Session {
     }
 }
 
-fn is_ddl(plan: &Plan) -> bool {
-    !ddl_verb(plan).is_empty()
+/// Whether the statement may change rows of tables: outside a block it commits by itself, and is run again on a conflict.
+pub fn writes(plan: &Plan) -> bool {
+    match plan {
+        Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) | Plan::With(_) => true,
+        Plan::Truncate { .. } | Plan::CreateTableAs(_) | Plan::AlterTable(_) => true,
+        Plan::CopyTo(c) => matches!(c.source, CopySource::Modify(_)),
+        _ => false,
+    }
+}
+
+/// What an error calls a statement that a read-only transaction may not run.
+fn write_verb(plan: &Plan) -> Option<&'static str> {
+    Some(match plan {
+        Plan::Insert(_) => "INSERT",
+        Plan::Update(_) => "UPDATE",
+        Plan::Delete(_) => "DELETE",
+        Plan::Merge(_) => "MERGE",
+        Plan::With(w) if matches!(w.body, Plan::Select(_)) => "SELECT",
+        Plan::With(w) => return write_verb(&w.body),
+        Plan::CopyTo(c) => match &c.source {
+            CopySource::Modify(p) => return write_verb(p),
+            _ => return None,
+        },
+        Plan::Truncate { .. } => "TRUNCATE TABLE",
+        Plan::CopyFrom(_) => "COPY FROM",
+        other => return Some(ddl_verb(other)).filter(|v| !v.is_empty()),
+    })
 }
 
 /// What an error calls a statement that changes the catalog; empty for others.

@@ -1,9 +1,10 @@
-//! INSERT, UPDATE, DELETE, TRUNCATE: rows to changes, checks, RETURNING.
+//! INSERT, UPDATE, DELETE, MERGE, TRUNCATE: rows to changes, checks, RETURNING.
 //!
 //! A statement reads at the transaction's time with its own writes laid over, and buffers what it changes.
 
-use super::query::{rows_response, Row};
+use super::query::Row;
 use super::read_set::{key_bytes, ReadSet};
+use super::work::{Change, Done, Work};
 use super::{Response, Session};
 use crate::catalog::Item;
 use crate::coordinator::request::Request;
@@ -13,7 +14,7 @@ use repr::error::state;
 use repr::text::to_text;
 use repr::{Batch, Col, ColType, Deltas, Diff, GlobalId, RowCodec, SqlError, TextStyle, Value};
 use sql::hir::{Hir, HirScalar};
-use sql::plan::{ConflictPlan, ConflictPlanAction, DeletePlan, InsertPlan, ReturningPlan, RowChecks, UpdatePlan};
+use sql::plan::{ConflictPlan, ConflictPlanAction, DeletePlan, InsertPlan, MergePlan, MergeStep, ReturningPlan, RowChecks, UpdatePlan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,74 +22,121 @@ use std::sync::Arc;
 pub(super) type Changes = Vec<(Row, Diff)>;
 
 impl Session {
-    pub(super) async fn insert(&mut self, plan: InsertPlan) -> Result<Response, SqlError> {
+    pub(super) async fn insert(&mut self, mut plan: InsertPlan, work: &mut Work) -> Result<Done, SqlError> {
         let item = self.table(plan.table)?;
         let (_, ctx) = self.statement_ctx();
+        plan.source.hir = work.around(plan.source.hir);
         let mut rows = self.collect(plan.source).await?;
         fill(&mut rows, &plan.late, &item.desc.types, &ctx)?;
         self.check_rows(&item, &mut rows, &plan.checks, &ctx)?;
-        let (changes, affected) = match &plan.on_conflict {
-            None => (rows.iter().map(|r| (r.clone(), 1)).collect(), rows),
-            Some(c) => self.resolve_conflicts(&item, rows, c, &plan.checks, &ctx).await?,
-        };
-        self.write(&item, changes).await?;
-        let count = affected.len();
-        match plan.returning {
-            Some(r) => self.returning(r, affected, &item.desc.types, &ctx, "INSERT 0"),
-            None => Ok(Response::Tag(format!("INSERT 0 {count}"))),
+        if plan.on_conflict.is_none() {
+            self.check_views(&item, &rows, &plan.checks, &ctx, work).await?;
         }
+        let (changes, affected) = match &plan.on_conflict {
+            None => (rows.iter().cloned().map(Change::insert).collect(), rows),
+            Some(c) => {
+                let (changes, affected) = self.resolve_conflicts(&item, rows, c, &plan.checks, &ctx, work).await?;
+                self.check_views(&item, &affected, &plan.checks, &ctx, work).await?;
+                (changes, affected)
+            }
+        };
+        let done = self.done("INSERT 0", plan.returning, affected, &item.desc.types, &ctx, work).await?;
+        work.change(&item, changes);
+        Ok(done)
     }
 
-    pub(super) async fn update(&mut self, plan: UpdatePlan) -> Result<Response, SqlError> {
+    pub(super) async fn update(&mut self, plan: UpdatePlan, work: &mut Work) -> Result<Done, SqlError> {
         let item = self.table(plan.table)?;
         let (_, ctx) = self.statement_ctx();
-        let mut types = item.desc.types.clone();
-        types.extend(item.desc.types.iter().cloned());
         let row_types = plan.rows.types();
-        let rows = self.collect_relation(plan.rows).await?;
-        let mut rows = self.once_each(&item, plan.arity, rows, &row_types).await?;
+        let rows = self.collect_relation(work.around(plan.rows)).await?;
+        let mut rows = self.once_each(&item, plan.arity, rows, &row_types, work).await?;
         let mut new: Vec<Row> = rows.iter().map(|r| r[plan.arity..2 * plan.arity].to_vec()).collect();
         self.check_rows(&item, &mut new, &plan.checks, &ctx)?;
+        self.check_views(&item, &new, &plan.checks, &ctx, work).await?;
         for (row, new) in rows.iter_mut().zip(new) {
             row.splice(plan.arity..2 * plan.arity, new);
         }
-        let mut changes: Changes = Vec::with_capacity(2 * rows.len());
-        for r in &rows {
-            changes.push((r[..plan.arity].to_vec(), -1));
-            changes.push((r[plan.arity..2 * plan.arity].to_vec(), 1));
-        }
-        self.write(&item, changes).await?;
-        let count = rows.len();
-        match plan.returning {
-            Some(r) => self.returning(r, rows, &row_types, &ctx, "UPDATE"),
-            None => Ok(Response::Tag(format!("UPDATE {count}"))),
-        }
+        let n = plan.arity;
+        let changes = rows.iter().map(|r| Change { old: Some(r[..n].to_vec()), new: Some(r[n..2 * n].to_vec()) }).collect();
+        let done = self.done("UPDATE", plan.returning, rows, &row_types, &ctx, work).await?;
+        work.change(&item, changes);
+        Ok(done)
     }
 
-    pub(super) async fn delete(&mut self, plan: DeletePlan) -> Result<Response, SqlError> {
+    pub(super) async fn delete(&mut self, plan: DeletePlan, work: &mut Work) -> Result<Done, SqlError> {
         let item = self.table(plan.table)?;
         let (_, ctx) = self.statement_ctx();
         let row_types = plan.rows.types();
-        let rows = self.collect_relation(plan.rows).await?;
-        let rows = self.once_each(&item, plan.arity, rows, &row_types).await?;
-        let changes = rows.iter().map(|r| (r[..plan.arity].to_vec(), -1)).collect();
-        self.write(&item, changes).await?;
-        let count = rows.len();
-        match plan.returning {
-            Some(r) => self.returning(r, rows, &row_types, &ctx, "DELETE"),
-            None => Ok(Response::Tag(format!("DELETE {count}"))),
-        }
+        let rows = self.collect_relation(work.around(plan.rows)).await?;
+        let rows = self.once_each(&item, plan.arity, rows, &row_types, work).await?;
+        let changes = rows.iter().map(|r| Change::delete(r[..plan.arity].to_vec())).collect();
+        let done = self.done("DELETE", plan.returning, rows, &row_types, &ctx, work).await?;
+        work.change(&item, changes);
+        Ok(done)
     }
 
-    pub(super) async fn truncate(&mut self, tables: Vec<GlobalId>, restart_identity: bool) -> Result<Response, SqlError> {
-        for id in tables {
+    pub(super) async fn merge(&mut self, plan: MergePlan, work: &mut Work) -> Result<Done, SqlError> {
+        let item = self.table(plan.table)?;
+        let (_, ctx) = self.statement_ctx();
+        let n = plan.arity;
+        let types = &item.desc.types;
+        let codec = RowCodec::new(types.clone());
+        let (mut old, mut deleted): (Vec<Row>, Vec<Row>) = (vec![], vec![]);
+        let (mut new, mut inserted): (Vec<Row>, Vec<Vec<Row>>) = (vec![], vec![vec![]; plan.actions.len()]);
+        for mut row in self.collect_relation(work.around(plan.rows)).await? {
+            let made = row.split_off(n + 1);
+            let Some(action) = row.pop().and_then(|a| a.as_i64()).and_then(|a| usize::try_from(a).ok()) else { continue };
+            match plan.actions.get(action) {
+                Some(MergeStep::Update) => {
+                    old.push(row);
+                    new.push(made);
+                }
+                Some(MergeStep::Delete) => deleted.push(row),
+                Some(MergeStep::Insert { .. }) => inserted[action].push(made),
+                Some(MergeStep::Nothing) | None => {}
+            }
+        }
+        let count = old.len() + deleted.len() + inserted.iter().map(Vec::len).sum::<usize>();
+        let mut met: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+        for row in old.iter().chain(&deleted) {
+            *met.entry(encoded(&codec, row)).or_default() += 1;
+        }
+        let taken = taken_out(work, &item, &codec);
+        if met.iter().any(|(row, n)| *n > 1 || taken.contains_key(row)) {
+            let present = self.present(&item, &codec, |row| met.contains_key(row)).await?;
+            let too_often = |(row, n): (&Vec<u8>, &usize)| *n + taken.get(row).copied().unwrap_or(0) > present.get(row).copied().unwrap_or(0);
+            if met.iter().any(too_often) {
+                let e = SqlError::new(state::CARDINALITY_VIOLATION, "MERGE command cannot affect row a second time");
+                return Err(e.with_hint("Ensure that not more than one source row matches any one target row."));
+            }
+        }
+        for (step, mut rows) in plan.actions.iter().zip(inserted) {
+            if let MergeStep::Insert { late } = step {
+                fill(&mut rows, late, types, &ctx)?;
+            }
+            new.append(&mut rows);
+        }
+        self.check_rows(&item, &mut new, &plan.checks, &ctx)?;
+        // Of the new rows the first have taken the place of old ones.
+        let mut old = old.into_iter();
+        let changes = new.into_iter().map(|row| Change { old: old.next(), new: Some(row) }).chain(deleted.into_iter().map(Change::delete));
+        work.change(&item, changes.collect());
+        Ok(Done { verb: "MERGE", count, returned: None })
+    }
+
+    pub(super) async fn truncate(&mut self, tables: Vec<GlobalId>, restart_identity: bool, cascade: bool) -> Result<Response, SqlError> {
+        let mut writes = Vec::new();
+        for id in self.truncated(tables, cascade)? {
             let item = self.table(id)?;
             if let (crate::catalog::ItemKind::Table(t), true) = (&item.kind, restart_identity) {
                 self.restart(t.sequences.iter().map(|s| s.sequence));
             }
             let rows = self.collect_relation(get(&item)).await?;
-            self.write(&item, rows.into_iter().map(|r| (r, -1)).collect()).await?;
+            let deltas = to_deltas(&item.desc.types, &rows.into_iter().map(|r| (r, -1)).collect())?;
+            writes.push((item, deltas));
         }
+        self.write_all(writes).await?;
         Ok(Response::Tag("TRUNCATE TABLE".into()))
     }
 
@@ -97,12 +145,25 @@ impl Session {
     }
 
     /// Buffers changes after a look at the table's keys.
-    pub(super) async fn write(&mut self, item: &Item, changes: Changes) -> Result<(), SqlError> {
-        self.write_deltas(item, to_deltas(&item.desc.types, &changes)?).await
+    pub(super) async fn write(&mut self, item: &Arc<Item>, changes: Changes) -> Result<(), SqlError> {
+        let deltas = to_deltas(&item.desc.types, &changes)?;
+        self.write_all(vec![(item.clone(), deltas)]).await
     }
 
-    /// As [`Session::write`], of changes that are columns already.
-    pub(super) async fn write_deltas(&mut self, item: &Item, deltas: Deltas) -> Result<(), SqlError> {
+    /// As [`Session::write`], of changes to several tables that are columns already: they are looked at together.
+    pub(super) async fn write_all(&mut self, writes: Vec<(Arc<Item>, Deltas)>) -> Result<(), SqlError> {
+        if writes.iter().any(|w| !w.1.is_empty() && self.linked(&w.0)) {
+            self.check_writes(writes.iter().map(|w| (w.0.id, w.1.clone())).collect()).await?;
+        } else {
+            for (item, deltas) in &writes {
+                self.check_keys(item, deltas).await?;
+            }
+        }
+        writes.into_iter().for_each(|(item, deltas)| self.buffer_write(item.id, deltas));
+        Ok(())
+    }
+
+    async fn check_keys(&mut self, item: &Item, deltas: &Deltas) -> Result<(), SqlError> {
         let watched = matches!(&item.kind, crate::catalog::ItemKind::Table(t) if t.primary_key.is_some() || !t.unique.is_empty());
         if watched && !deltas.is_empty() {
             let mut all: Vec<Deltas> = self.txn.writes().iter().filter(|w| w.0 == item.id).map(|w| w.1.clone()).collect();
@@ -111,13 +172,12 @@ impl Session {
             if self.made_here().contains(&item.id) {
                 // Its rows are this transaction's alone.
                 let mut keys = crate::coordinator::keys::Keys::default();
-                keys.add(item);
+                keys.add(&self.catalog(), item);
                 keys.check(&self.catalog(), item.id, &all)?;
             } else {
                 self.shared.ask(|answer| Request::CheckKeys(item.id, all, answer)).await?;
             }
         }
-        self.buffer_write(item.id, deltas);
         Ok(())
     }
 
@@ -125,15 +185,14 @@ impl Session {
     pub(super) fn check_rows(&self, item: &Item, rows: &mut [Row], checks: &RowChecks, ctx: &EvalCtx) -> Result<(), SqlError> {
         if !checks.generated.is_empty() {
             let exprs: Vec<HirScalar> = checks.generated.iter().map(|g| g.1.clone()).collect();
-            let values = evaluate(&exprs, rows, &item.desc.types, ctx)?;
+            let values = evaluate_plain(&exprs, rows, &item.desc.types, ctx)?;
             for (row, values) in rows.iter_mut().zip(values) {
                 for ((column, _), v) in checks.generated.iter().zip(values) {
                     row[*column] = v;
                 }
             }
         }
-        let failing =
-            |row: &Row| format!("Failing row contains ({}).", row.iter().zip(&item.desc.types).map(|(v, t)| shown(v, t, ctx)).collect::<Vec<_>>().join(", "));
+        let failing = |row: &Row| failing_row(item, row, ctx);
         for row in rows.iter() {
             if let Some(c) = checks.not_null.iter().find(|c| row[**c].is_null()) {
                 let m = format!("null value in column \"{}\" of relation \"{}\" violates not-null constraint", item.desc.names[*c], item.name);
@@ -145,7 +204,7 @@ impl Session {
         let mut in_order: Vec<&(String, HirScalar)> = checks.checks.iter().collect();
         in_order.sort_by(|a, b| a.0.cmp(&b.0));
         for (name, check) in in_order {
-            let results = evaluate(std::slice::from_ref(check), rows, &item.desc.types, ctx)?;
+            let results = evaluate_plain(std::slice::from_ref(check), rows, &item.desc.types, ctx)?;
             if let Some(i) = results.iter().position(|r| r[0] == Value::Bool(false)) {
                 let m = format!("new row for relation \"{}\" violates check constraint \"{name}\"", item.name);
                 let e = SqlError::new(state::CHECK_VIOLATION, m).with_detail(failing(&rows[i]));
@@ -155,15 +214,47 @@ impl Session {
         Ok(())
     }
 
-    fn returning(&self, plan: ReturningPlan, rows: Vec<Row>, types: &[ColType], ctx: &EvalCtx, tag: &'static str) -> Result<Response, SqlError> {
-        let out = evaluate(&plan.exprs, &rows, types, ctx)?;
-        Ok(rows_response(plan.desc, out, tag))
+    /// WITH CHECK OPTION of the views that rows are written through. Errors: 44000.
+    async fn check_views(&mut self, item: &Item, rows: &[Row], checks: &RowChecks, ctx: &EvalCtx, work: &Work) -> Result<(), SqlError> {
+        let mut computed: Vec<Vec<HirScalar>> = Vec::new();
+        for step in &checks.views {
+            if let (true, Some(filter)) = (step.checked, &step.filter) {
+                let results = self.values_over(&computed, std::slice::from_ref(filter), rows, &item.desc.types, ctx, work).await?;
+                if let Some(i) = results.iter().position(|r| r[0] != Value::Bool(true)) {
+                    let e = SqlError::new(repr::SqlState::new("44000"), format!("new row violates check option for view \"{}\"", step.view));
+                    return Err(e.with_detail(failing_row(item, &rows[i], ctx)));
+                }
+            }
+            if !step.computed.is_empty() {
+                computed.push(step.computed.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// What RETURNING makes of the rows that were changed.
+    async fn done(
+        &mut self,
+        verb: &'static str,
+        returning: Option<ReturningPlan>,
+        rows: Vec<Row>,
+        types: &[ColType],
+        ctx: &EvalCtx,
+        work: &Work,
+    ) -> Result<Done, SqlError> {
+        let count = rows.len();
+        let returned = match returning {
+            Some(r) => Some((r.desc, self.values_over(&r.computed, &r.exprs, &rows, types, ctx, work).await?)),
+            None => None,
+        };
+        Ok(Done { verb, count, returned })
     }
 
     /// A joined UPDATE or DELETE may meet a row several times: each is changed once, by the least of what it met.
-    /// Rows that a table without key holds several times stay as many.
-    async fn once_each(&mut self, item: &Item, arity: usize, rows: Vec<Row>, types: &[ColType]) -> Result<Vec<Row>, SqlError> {
+    /// Rows that a table without key holds several times stay as many. What another part of the statement has changed already is left.
+    async fn once_each(&mut self, item: &Item, arity: usize, rows: Vec<Row>, types: &[ColType], work: &Work) -> Result<Vec<Row>, SqlError> {
         let codec = RowCodec::new(types[..arity].to_vec());
+        let taken = taken_out(work, item, &codec);
         let rest = RowCodec::new(types[arity..].to_vec());
         let mut by_old: BTreeMap<Vec<u8>, Vec<(Vec<u8>, Row)>> = BTreeMap::new();
         let mut repeated = false;
@@ -175,24 +266,29 @@ impl Session {
             repeated |= !met.is_empty();
             met.push((new, row));
         }
-        let mut present: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-        if repeated {
-            for row in self.collect_relation(get(item)).await? {
-                let mut bytes = Vec::new();
-                codec.encode_row(&row, &mut bytes);
-                if by_old.contains_key(&bytes) {
-                    *present.entry(bytes).or_insert(0) += 1;
-                }
-            }
-        }
+        repeated |= taken.keys().any(|row| by_old.contains_key(row));
+        let present = if repeated { self.present(item, &codec, |row| by_old.contains_key(row)).await? } else { BTreeMap::new() };
         let mut out = Vec::new();
         for (old, mut met) in by_old {
             met.sort_by(|a, b| a.0.cmp(&b.0));
-            let n = if met.len() == 1 { 1 } else { present.get(&old).copied().unwrap_or(1).min(met.len()) };
+            let left = present.get(&old).map_or(1, |n| n.saturating_sub(taken.get(&old).copied().unwrap_or(0)));
+            let n = left.min(met.len());
             let first = met.swap_remove(0).1;
             out.extend(std::iter::repeat_n(first, n));
         }
         Ok(out)
+    }
+
+    /// How often the table holds each of the rows that `wanted` names by their bytes.
+    async fn present(&mut self, item: &Item, codec: &RowCodec, wanted: impl Fn(&Vec<u8>) -> bool) -> Result<BTreeMap<Vec<u8>, usize>, SqlError> {
+        let mut present = BTreeMap::new();
+        for row in self.collect_relation(get(item)).await? {
+            let bytes = encoded(codec, &row);
+            if wanted(&bytes) {
+                *present.entry(bytes).or_insert(0) += 1;
+            }
+        }
+        Ok(present)
     }
 
     /// INSERT … ON CONFLICT: the changes, and the rows that were inserted or updated.
@@ -203,13 +299,16 @@ impl Session {
         plan: &ConflictPlan,
         checks: &RowChecks,
         ctx: &EvalCtx,
-    ) -> Result<(Changes, Vec<Row>), SqlError> {
+        work: &mut Work,
+    ) -> Result<(Vec<Change>, Vec<Row>), SqlError> {
         let types = &item.desc.types;
         let crate::catalog::ItemKind::Table(table) = &item.kind else { return Err(SqlError::internal("ON CONFLICT on what is no table")) };
         let arbiters: Vec<Vec<usize>> = match &plan.key {
             Some(k) => vec![k.clone()],
             None => table.primary_key.iter().chain(&table.unique).map(|c| c.columns.clone()).collect(),
         };
+        let watched = table.primary_key.iter().chain(&table.unique).filter(|c| arbiters.contains(&c.columns));
+        work.arbiters.extend(watched.map(|c| (item.id, c.name.clone())));
         let key_of = |row: &Row, columns: &[usize]| -> Option<Vec<u8>> {
             let codec = RowCodec::new(columns.iter().map(|c| types[*c].clone()).collect());
             let key: Row = columns.iter().map(|c| row[*c].clone()).collect();
@@ -221,9 +320,15 @@ impl Session {
         let mut existing: Vec<BTreeMap<Vec<u8>, (Row, bool)>> = Vec::new();
         for columns in &arbiters {
             let found = self.rows_with_keys(item, columns, &rows).await?;
-            existing.push(found.into_iter().filter_map(|r| Some((key_of(&r, columns)?, (r, false)))).collect());
+            let mut map: BTreeMap<Vec<u8>, (Row, bool)> = found.into_iter().filter_map(|r| Some((key_of(&r, columns)?, (r, false)))).collect();
+            // Other parts of the statement have put rows there, or taken them out.
+            for change in work.changed(item.id) {
+                change.old.iter().filter_map(|r| key_of(r, columns)).for_each(|k| drop(map.remove(&k)));
+                map.extend(change.new.iter().filter_map(|r| Some((key_of(r, columns)?, (r.clone(), true)))));
+            }
+            existing.push(map);
         }
-        let mut changes: Changes = Vec::new();
+        let mut changes: Vec<Change> = Vec::new();
         let mut affected = Vec::new();
         for row in rows {
             let hit = arbiters.iter().zip(&existing).find_map(|(columns, map)| map.get(&key_of(&row, columns)?).cloned());
@@ -233,11 +338,11 @@ impl Session {
                         map.insert(k, (row.clone(), true));
                     }
                 }
-                changes.push((row.clone(), 1));
+                changes.push(Change::insert(row.clone()));
                 affected.push(row);
                 continue;
             };
-            let ConflictPlanAction::Update { row: exprs, filter } = &plan.action else { continue };
+            let ConflictPlanAction::Update { computed, row: exprs, filter } = &plan.action else { continue };
             if ours {
                 let e = SqlError::new(state::CARDINALITY_VIOLATION, "ON CONFLICT DO UPDATE command cannot affect row a second time");
                 return Err(e.with_hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values."));
@@ -245,11 +350,11 @@ impl Session {
             let both: Row = old.iter().chain(&row).cloned().collect();
             let both_types: Vec<ColType> = types.iter().chain(types).cloned().collect();
             if let Some(f) = filter {
-                if evaluate(std::slice::from_ref(f), std::slice::from_ref(&both), &both_types, ctx)?[0][0] != Value::Bool(true) {
+                if self.values_over(computed, std::slice::from_ref(f), std::slice::from_ref(&both), &both_types, ctx, work).await?[0][0] != Value::Bool(true) {
                     continue;
                 }
             }
-            let mut new = evaluate(exprs, std::slice::from_ref(&both), &both_types, ctx)?.remove(0);
+            let mut new = self.values_over(computed, exprs, std::slice::from_ref(&both), &both_types, ctx, work).await?.remove(0);
             self.check_rows(item, std::slice::from_mut(&mut new), checks, ctx)?;
             for (columns, map) in arbiters.iter().zip(&mut existing) {
                 if let Some(k) = key_of(&old, columns) {
@@ -259,8 +364,7 @@ impl Session {
                     map.insert(k, (new.clone(), true));
                 }
             }
-            changes.push((old, -1));
-            changes.push((new.clone(), 1));
+            changes.push(Change { old: Some(old), new: Some(new.clone()) });
             affected.push(new);
         }
         Ok((changes, affected))
@@ -268,9 +372,18 @@ impl Session {
 
     /// The table's rows whose `columns` equal those of one of `rows`.
     async fn rows_with_keys(&mut self, item: &Item, columns: &[usize], rows: &[Row]) -> Result<Vec<Row>, SqlError> {
+        let types = &item.desc.types;
+        let keys: Vec<Row> = rows.iter().map(|r| columns.iter().map(|c| r[*c].clone()).collect()).collect();
+        // Under the primary key the read is of these keys alone.
+        let primary = matches!(&item.kind, crate::catalog::ItemKind::Table(t) if t.primary_key.as_ref().is_some_and(|k| k.columns == columns));
+        let read = primary.then(|| ReadSet { keys: keys.iter().map(|k| (item.id, key_bytes(k, columns, types))).collect(), ..ReadSet::default() });
+        self.rows_matching(item, columns, keys, read).await
+    }
+
+    /// The table's rows whose `columns` equal one of `keys`. `read`: what that reads, where the caller knows better than the plan shows.
+    pub(super) async fn rows_matching(&mut self, item: &Item, columns: &[usize], keys: Vec<Row>, read: Option<ReadSet>) -> Result<Vec<Row>, SqlError> {
         let types = item.desc.types.clone();
         let key_types: Vec<ColType> = columns.iter().map(|c| types[*c].clone()).collect();
-        let keys: Vec<Row> = rows.iter().map(|r| columns.iter().map(|c| r[*c].clone()).collect()).collect();
         let arity = types.len();
         let keys = Mir::constant(keys, key_types).distinct();
         let equal = |(i, c): (usize, &usize)| Equivalence::new(vec![expr::Scalar::Column(*c), expr::Scalar::Column(arity + i)]);
@@ -278,12 +391,6 @@ impl Session {
         let join = Mir::Join { inputs: vec![table, keys], equivalences: columns.iter().enumerate().map(equal).collect() };
         let mir = join.project((0..arity).collect());
         let finishing = Finishing { order_by: vec![], limit: None, offset: 0, project: (0..arity).collect() };
-        // Under the primary key the read is of these keys alone.
-        let primary = matches!(&item.kind, crate::catalog::ItemKind::Table(t) if t.primary_key.as_ref().is_some_and(|k| k.columns == columns));
-        let read = primary.then(|| ReadSet {
-            keys: rows.iter().map(|r| columns.iter().map(|c| r[*c].clone()).collect::<Row>()).map(|k| (item.id, key_bytes(&k, columns, &types))).collect(),
-            ..ReadSet::default()
-        });
         self.collect_mir(mir, finishing, read).await
     }
 }
@@ -294,7 +401,7 @@ pub(super) fn fill(rows: &mut [Row], late: &[(usize, HirScalar)], types: &[ColTy
     if exprs.is_empty() || rows.is_empty() {
         return Ok(());
     }
-    let made = evaluate(&exprs, &vec![vec![Value::Null; types.len()]; rows.len()], types, ctx)?;
+    let made = evaluate_plain(&exprs, &vec![vec![Value::Null; types.len()]; rows.len()], types, ctx)?;
     for (row, values) in rows.iter_mut().zip(made) {
         for ((column, _), v) in late.iter().zip(values) {
             row[*column] = v;
@@ -314,13 +421,45 @@ pub(super) fn to_deltas(types: &[ColType], changes: &Changes) -> Result<Deltas, 
     Ok(Deltas { rows, diffs: Col::from_vec(changes.iter().map(|c| c.1).collect()) })
 }
 
-/// Values of expressions over rows (level 0), row by row.
-pub(super) fn evaluate(exprs: &[HirScalar], rows: &[Row], types: &[ColType], ctx: &EvalCtx) -> Result<Vec<Row>, SqlError> {
-    let input = Hir::Constant { rows: vec![], types: types.to_vec() };
-    let hir = Hir::Map { input: Box::new(input), scalars: exprs.to_vec() };
-    let scalars =
-        crate::planner::row_exprs(&sql::lower(hir)?).ok_or_else(|| SqlError::unsupported("a subquery here", "use expressions over the row's columns"))?;
-    let scalars = &scalars[types.len()..];
+/// The relation with what `computed` makes of its rows, step by step.
+pub(super) fn computed_over(hir: Hir, computed: &[Vec<HirScalar>]) -> Hir {
+    computed.iter().fold(hir, |hir, step| Hir::Map { input: Box::new(hir), scalars: step.clone() })
+}
+
+/// How many of each row other parts of the statement have taken out of a table.
+fn taken_out(work: &Work, item: &Item, codec: &RowCodec) -> BTreeMap<Vec<u8>, usize> {
+    let mut out = BTreeMap::new();
+    for row in work.changed(item.id).filter_map(|c| c.old.as_ref()) {
+        *out.entry(encoded(codec, row)).or_default() += 1;
+    }
+    out
+}
+
+fn encoded(codec: &RowCodec, row: &Row) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    codec.encode_row(row, &mut bytes);
+    bytes
+}
+
+/// As [`evaluate`], of expressions that hold no subquery. Errors: 0A000 if one does.
+pub(super) fn evaluate_plain(exprs: &[HirScalar], rows: &[Row], types: &[ColType], ctx: &EvalCtx) -> Result<Vec<Row>, SqlError> {
+    evaluate(&[], exprs, rows, types, ctx)?.ok_or_else(|| SqlError::unsupported("a subquery here", "use expressions over the row's columns"))
+}
+
+fn failing_row(item: &Item, row: &Row, ctx: &EvalCtx) -> String {
+    format!("Failing row contains ({}).", row.iter().zip(&item.desc.types).map(|(v, t)| shown(v, t, ctx)).collect::<Vec<_>>().join(", "))
+}
+
+/// Values of expressions over rows (level 0) followed by what `computed` makes of them, row by row; `None` if one holds a subquery.
+pub(super) fn evaluate(computed: &[Vec<HirScalar>], exprs: &[HirScalar], rows: &[Row], types: &[ColType], ctx: &EvalCtx) -> Result<Option<Vec<Row>>, SqlError> {
+    if exprs.iter().chain(computed.iter().flatten()).any(sql::has_subquery) {
+        return Ok(None);
+    }
+    let hir = computed_over(Hir::Constant { rows: vec![], types: types.to_vec() }, computed);
+    let n = hir.arity();
+    let hir = Hir::Map { input: Box::new(hir), scalars: exprs.to_vec() };
+    let Some(scalars) = crate::planner::row_exprs(&sql::lower(hir)?) else { return Ok(None) };
+    let scalars = &scalars[n..];
     let batch = Batch::try_from_rows(types, rows.iter().map(Vec::as_slice))?;
     let mut out: Vec<Row> = vec![Vec::with_capacity(scalars.len()); rows.len()];
     for s in scalars {
@@ -333,7 +472,7 @@ pub(super) fn evaluate(exprs: &[HirScalar], rows: &[Row], types: &[ColType], ctx
             row.push(repr::column::get(&evaluated.column, &ty, i));
         }
     }
-    Ok(out)
+    Ok(Some(out))
 }
 
 fn shown(value: &Value, ty: &ColType, ctx: &EvalCtx) -> String {

@@ -55,6 +55,7 @@ impl Fixed {
                 unique: vec![],
                 generated: vec![],
                 def: Default::default(),
+                view: None,
             })
         };
         Fixed { relations: RELATIONS.iter().map(relation).collect(), ctx: EvalCtx::default() }

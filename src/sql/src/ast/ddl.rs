@@ -28,7 +28,11 @@ pub struct ColumnDef {
     pub identity: Option<Identity>,
     /// GENERATED ALWAYS AS (…) STORED.
     pub generated: Option<(Expr, Span)>,
-    pub references: Option<Pos>,
+    /// REFERENCES, each with the constraint's name.
+    pub references: Vec<(Option<String>, References)>,
+    /// Names given to the column's PRIMARY KEY and UNIQUE.
+    pub primary_name: Option<String>,
+    pub unique_name: Option<String>,
 }
 
 /// `LIKE other INCLUDING …`.
@@ -133,8 +137,34 @@ pub enum ConstraintKind {
     PrimaryKey(Vec<Ident>),
     Unique(Vec<Ident>),
     Check(Expr, Span),
-    ForeignKey,
+    ForeignKey(Vec<Ident>, Box<References>),
     Exclude,
+}
+
+/// REFERENCES of a foreign key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct References {
+    pub table: ObjectName,
+    /// Empty: its primary key.
+    pub columns: Vec<Ident>,
+    pub full: bool,
+    pub on_delete: ForeignAction,
+    pub on_update: ForeignAction,
+    /// ON DELETE SET NULL (…): only these columns.
+    pub set_columns: Vec<Ident>,
+    pub deferrable: bool,
+    pub deferred: bool,
+    pub pos: Pos,
+}
+
+/// What becomes of rows that refer to a key which goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignAction {
+    NoAction,
+    Restrict,
+    Cascade,
+    SetNull,
+    SetDefault,
 }
 
 /// `NAME [=] value` in WITH (…), connection and source option lists.
@@ -178,6 +208,8 @@ pub struct CreateView {
     pub columns: Vec<Ident>,
     pub options: Vec<DdlOption>,
     pub query: Box<Query>,
+    /// WITH CHECK OPTION: LOCAL or CASCADED.
+    pub check: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

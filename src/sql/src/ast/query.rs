@@ -165,7 +165,7 @@ pub struct Cycle {
 pub enum CteBody {
     Query(Box<Query>),
     /// INSERT, UPDATE, DELETE inside WITH.
-    Modify(Pos),
+    Modify(Box<super::Statement>),
 }
 
 #[derive(Clone, Debug, PartialEq)]

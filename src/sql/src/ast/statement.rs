@@ -8,9 +8,11 @@ pub enum Statement {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
+    Merge(Box<Merge>),
     Truncate {
         names: Vec<ObjectName>,
         restart_identity: bool,
+        cascade: bool,
     },
     Subscribe(Box<Subscribe>),
     Copy(Box<Copy>),
@@ -73,6 +75,11 @@ pub enum Statement {
     SetTransaction {
         session: bool,
         modes: Vec<TransactionMode>,
+    },
+    /// `names` None: ALL.
+    SetConstraints {
+        names: Option<Vec<ObjectName>>,
+        deferred: bool,
     },
     Commit {
         chain: bool,
@@ -181,6 +188,39 @@ pub struct Delete {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    pub with: Option<With>,
+    pub table: ObjectName,
+    pub alias: Option<Ident>,
+    pub source: TableRef,
+    pub on: Expr,
+    pub when: Vec<MergeWhen>,
+    pub pos: Pos,
+}
+
+/// WHEN [NOT] MATCHED [AND condition] THEN action.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeWhen {
+    pub matched: bool,
+    pub condition: Option<Expr>,
+    pub action: MergeAction,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum MergeAction {
+    Nothing,
+    Update(Vec<Assignment>),
+    Delete,
+    /// `values` None: DEFAULT VALUES.
+    Insert {
+        columns: Vec<AssignTarget>,
+        overriding: Option<bool>,
+        values: Option<Vec<Expr>>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct Subscribe {
     pub from: SubscribeFrom,
     pub as_of: Option<AsOf>,
@@ -219,7 +259,8 @@ pub enum CopyFrom {
     Table(ObjectName, Vec<Ident>),
     Query(Box<Query>),
     Subscribe(Box<Subscribe>),
-    Modify(Pos),
+    /// A statement that writes, with its place: its RETURNING is copied.
+    Modify(Box<Statement>, Pos),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,6 +24,27 @@ pub fn query_mentions(q: &Query, name: &str) -> bool {
     body || q.order_by.iter().any(|o| expr_mentions(&o.expr, name)) || q.limit.iter().chain(&q.offset).any(|e| expr_mentions(e, name))
 }
 
+/// As [`query_mentions`], of a statement that may stand in WITH.
+pub fn statement_mentions(s: &Statement, name: &str) -> bool {
+    let targets = |ts: &[Target]| ts.iter().any(|t| expr_mentions(&t.expr, name));
+    let sets = |a: &[Assignment]| a.iter().any(|a| expr_mentions(&a.value, name));
+    match s {
+        Statement::Select(q) => query_mentions(q, name),
+        Statement::Insert(i) => {
+            let conflict = i.on_conflict.as_ref().is_some_and(|c| match &c.action {
+                ConflictAction::Nothing => false,
+                ConflictAction::Update { set, filter } => sets(set) || filter.iter().any(|e| expr_mentions(e, name)),
+            });
+            matches!(&i.source, InsertSource::Query(q) if query_mentions(q, name)) || conflict || targets(&i.returning)
+        }
+        Statement::Update(u) => {
+            u.from.iter().any(|t| table_mentions(t, name)) || sets(&u.set) || u.filter.iter().any(|e| expr_mentions(e, name)) || targets(&u.returning)
+        }
+        Statement::Delete(d) => d.using.iter().any(|t| table_mentions(t, name)) || d.filter.iter().any(|e| expr_mentions(e, name)) || targets(&d.returning),
+        _ => false,
+    }
+}
+
 fn select_mentions(s: &Select, name: &str) -> bool {
     s.from.iter().any(|t| table_mentions(t, name))
         || s.targets.iter().any(|t| expr_mentions(&t.expr, name))

@@ -162,7 +162,7 @@ pub(super) fn subqueries(s: &HirScalar) -> Vec<&Hir> {
     }
 }
 
-pub(crate) fn has_subquery(s: &HirScalar) -> bool {
+pub fn has_subquery(s: &HirScalar) -> bool {
     !subqueries(s).is_empty()
 }
 

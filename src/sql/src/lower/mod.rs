@@ -38,8 +38,9 @@ mod set_ops;
 mod unread;
 
 use crate::hir::Hir;
+pub use env::has_subquery;
 use env::Env;
-pub(crate) use env::{children, constant, has_subquery};
+pub(crate) use env::{children, constant};
 use plan::{Equivalence, Id, LocalId, Mir};
 use repr::{ColType, SqlError};
 use std::collections::BTreeMap;

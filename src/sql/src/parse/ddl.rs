@@ -119,13 +119,16 @@ impl Parser<'_> {
             return Err(SqlError::unsupported("WITH NO DATA", "a materialized view is always kept up to date").at(self.pos()));
         }
         self.eat_kws(&["with", "data"]);
-        if self.is_kw("with") && (self.is_kw_at(1, "check") || self.is_kw_at(2, "check")) {
-            return Err(SqlError::unsupported("WITH CHECK OPTION", "views cannot be written to").at(self.pos()));
-        }
+        let check = match () {
+            () if materialized => None,
+            () if self.eat_kws(&["with", "local", "check", "option"]) => Some("local"),
+            () if self.eat_kws(&["with", "cascaded", "check", "option"]) || self.eat_kws(&["with", "check", "option"]) => Some("cascaded"),
+            () => None,
+        };
         if self.is_kw("with") {
             options.extend(self.with_options()?);
         }
-        Ok(Statement::CreateView(Box::new(CreateView { name, materialized, or_replace, if_not_exists, temporary, columns, options, query })))
+        Ok(Statement::CreateView(Box::new(CreateView { name, materialized, or_replace, if_not_exists, temporary, columns, options, query, check })))
     }
 
     fn create_table(&mut self, temporary: bool) -> Result<Statement, SqlError> {
@@ -231,9 +234,8 @@ impl Parser<'_> {
         } else if self.eat_kw("unique") {
             ConstraintKind::Unique(self.key_columns()?)
         } else if self.eat_kws(&["foreign", "key"]) {
-            self.col_id_list()?;
-            self.references()?;
-            ConstraintKind::ForeignKey
+            let columns = self.col_id_list()?;
+            ConstraintKind::ForeignKey(columns, Box::new(self.references()?))
         } else if self.is_kw("exclude") {
             return Err(SqlError::unsupported("EXCLUDE", "keep a view that counts violations").at(pos));
         } else {
@@ -251,23 +253,57 @@ impl Parser<'_> {
         self.col_id_list()
     }
 
-    fn references(&mut self) -> Result<(), SqlError> {
+    fn references(&mut self) -> Result<References, SqlError> {
+        let pos = self.pos();
         self.expect_kw("references")?;
-        self.object_name()?;
-        if self.is_punct("(") {
-            self.col_id_list()?;
-        }
+        let mut r = References {
+            table: self.object_name()?,
+            columns: if self.is_punct("(") { self.col_id_list()? } else { Vec::new() },
+            full: false,
+            on_delete: ForeignAction::NoAction,
+            on_update: ForeignAction::NoAction,
+            set_columns: Vec::new(),
+            deferrable: false,
+            deferred: false,
+            pos,
+        };
         loop {
-            if self.eat_kw("match") {
-                self.col_label()?;
-            } else if self.eat_kw("on") {
-                self.next();
-                if !self.eat_kws(&["no", "action"]) && !self.eat_kws(&["set", "null"]) && !self.eat_kws(&["set", "default"]) {
-                    self.col_label()?;
+            if self.is_kws(&["match", "partial"]) {
+                return Err(SqlError::new(repr::error::state::FEATURE_NOT_SUPPORTED, "MATCH PARTIAL not yet implemented").at(self.pos()));
+            } else if self.eat_kws(&["match", "full"]) {
+                r.full = true;
+            } else if self.eat_kws(&["match", "simple"]) {
+                r.full = false;
+            } else if self.eat_kws(&["on", "delete"]) {
+                r.on_delete = self.foreign_action()?;
+                if matches!(r.on_delete, ForeignAction::SetNull | ForeignAction::SetDefault) && self.is_punct("(") {
+                    r.set_columns = self.col_id_list()?;
                 }
-            } else {
-                return Ok(());
+            } else if self.eat_kws(&["on", "update"]) {
+                r.on_update = self.foreign_action()?;
+            } else if self.eat_kws(&["not", "deferrable"]) {
+                r.deferrable = false;
+            } else if self.eat_kw("deferrable") {
+                r.deferrable = true;
+            } else if self.eat_kws(&["initially", "deferred"]) {
+                (r.deferrable, r.deferred) = (true, true);
+            } else if !self.eat_kws(&["initially", "immediate"]) {
+                return Ok(r);
             }
+        }
+    }
+
+    fn foreign_action(&mut self) -> Result<ForeignAction, SqlError> {
+        let all = [
+            (&["no", "action"][..], ForeignAction::NoAction),
+            (&["restrict"], ForeignAction::Restrict),
+            (&["cascade"], ForeignAction::Cascade),
+            (&["set", "null"], ForeignAction::SetNull),
+            (&["set", "default"], ForeignAction::SetDefault),
+        ];
+        match all.into_iter().find(|a| self.eat_kws(a.0)) {
+            Some((_, action)) => Ok(action),
+            None => Err(self.error()),
         }
     }
 
@@ -295,7 +331,9 @@ impl Parser<'_> {
             checks: Vec::new(),
             identity: None,
             generated: None,
-            references: None,
+            references: Vec::new(),
+            primary_name: None,
+            unique_name: None,
         };
         loop {
             let pos = self.pos();
@@ -310,8 +348,10 @@ impl Parser<'_> {
                 c.default = Some((e, self.span_from(start)));
             } else if self.eat_kws(&["primary", "key"]) {
                 c.primary_key = true;
+                c.primary_name = constraint;
             } else if self.eat_kw("unique") {
                 c.unique = true;
+                c.unique_name = constraint;
             } else if self.eat_kw("check") {
                 let start = self.span().end;
                 let e = self.parens(Self::expr)?;
@@ -332,8 +372,8 @@ impl Parser<'_> {
                     c.generated = Some((e, span));
                 }
             } else if self.is_kw("references") {
-                self.references()?;
-                c.references = Some(pos);
+                let r = self.references()?;
+                c.references.push((constraint, r));
             } else if self.eat_kw("collate") {
                 self.object_name()?;
             } else if constraint.is_some() {

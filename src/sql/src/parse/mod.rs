@@ -67,7 +67,7 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>, SqlError> {
     }
 }
 
-/// Parses one query, made by the binder for a clause that stands for it.
+/// Parses one query: a view's text, or what the binder made for a clause that stands for it.
 pub(crate) fn parse_query(sql: &str) -> Result<crate::ast::Query, SqlError> {
     Parser::new(sql)?.query()
 }

@@ -251,7 +251,8 @@ impl Parser<'_> {
         self.set_ops(Query { span, ..Query::of(body, pos) }, min)
     }
 
-    fn value_field(&mut self) -> Result<Expr, SqlError> {
+    /// An expression, or DEFAULT.
+    pub fn value_field(&mut self) -> Result<Expr, SqlError> {
         if self.is_kw("default") {
             let pos = self.pos();
             self.next();
@@ -551,10 +552,14 @@ impl Parser<'_> {
             self.eat_kws(&["not", "materialized"]);
         }
         let query = self.parens(|p| {
-            let pos = p.pos();
-            if p.is_any_kw(&["insert", "update", "delete"]) {
-                p.statement()?;
-                return Ok(CteBody::Modify(pos));
+            if p.is_kw("merge") {
+                return Err(SqlError::new(repr::error::state::FEATURE_NOT_SUPPORTED, "MERGE not supported in WITH query").at(name.pos));
+            }
+            if p.is_any_kw(&["insert", "update", "delete", "with"]) {
+                return Ok(match p.statement()? {
+                    Statement::Select(q) => CteBody::Query(q),
+                    s => CteBody::Modify(Box::new(s)),
+                });
             }
             Ok(CteBody::Query(Box::new(p.query()?)))
         })?;

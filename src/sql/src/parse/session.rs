@@ -155,9 +155,6 @@ impl Parser<'_> {
             }
             return Ok(Statement::SetTransaction { session: false, modes: self.transaction_modes()? });
         }
-        if self.eat_kw("constraints") {
-            return Err(SqlError::unsupported("SET CONSTRAINTS", "constraints are tested at once"));
-        }
         let special = |name: &str| Some(name.to_owned());
         let name = if self.eat_kws(&["time", "zone"]) {
             let value = self.time_zone_value()?;
@@ -173,6 +170,14 @@ impl Parser<'_> {
         } else {
             None
         };
+        if name.is_none() && self.eat_kw("constraints") {
+            let names = if self.eat_kw("all") { None } else { Some(self.comma_list(Self::object_name)?) };
+            let deferred = self.eat_kw("deferred");
+            if !deferred {
+                self.expect_kw("immediate")?;
+            }
+            return Ok(Statement::SetConstraints { names, deferred });
+        }
         let name = match name {
             Some(n) => n,
             None => {

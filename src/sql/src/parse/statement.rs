@@ -19,6 +19,7 @@ impl Parser<'_> {
             "insert" => Ok(Statement::Insert(Box::new(self.insert(None)?))),
             "update" => Ok(Statement::Update(Box::new(self.update(None)?))),
             "delete" => Ok(Statement::Delete(Box::new(self.delete(None)?))),
+            "merge" => Ok(Statement::Merge(Box::new(self.merge(None)?))),
             "truncate" => {
                 self.next();
                 self.eat_kw("table");
@@ -32,8 +33,11 @@ impl Parser<'_> {
                 if !restart_identity {
                     self.eat_kws(&["continue", "identity"]);
                 }
-                let _ = self.eat_kw("cascade") || self.eat_kw("restrict");
-                Ok(Statement::Truncate { names, restart_identity })
+                let cascade = self.eat_kw("cascade");
+                if !cascade {
+                    self.eat_kw("restrict");
+                }
+                Ok(Statement::Truncate { names, restart_identity, cascade })
             }
             "subscribe" | "tail" => Ok(Statement::Subscribe(Box::new(self.subscribe()?))),
             "copy" => self.copy(),
@@ -83,7 +87,6 @@ impl Parser<'_> {
             "call",
             "load",
             "refresh",
-            "merge",
             "security",
             "import",
             "reassign",
@@ -104,6 +107,7 @@ impl Parser<'_> {
             Tok::Word(w) if w == "insert" => Ok(Statement::Insert(Box::new(self.insert(Some(with))?))),
             Tok::Word(w) if w == "update" => Ok(Statement::Update(Box::new(self.update(Some(with))?))),
             Tok::Word(w) if w == "delete" => Ok(Statement::Delete(Box::new(self.delete(Some(with))?))),
+            Tok::Word(w) if w == "merge" => Ok(Statement::Merge(Box::new(self.merge(Some(with))?))),
             _ => {
                 self.reset(mark);
                 Ok(Statement::Select(Box::new(self.query()?)))
@@ -119,18 +123,24 @@ impl Parser<'_> {
         if self.is_punct("(") && !self.at_query(0) {
             columns = self.parens(|p| p.comma_list(Self::assign_target))?;
         }
-        let mut overriding = None;
-        if self.eat_kw("overriding") {
-            overriding = Some(self.eat_kw("system"));
-            if overriding == Some(false) {
-                self.expect_kw("user")?;
-            }
-            self.expect_kw("value")?;
-        }
+        let overriding = self.overriding_opt()?;
         let source = if self.eat_kws(&["default", "values"]) { InsertSource::DefaultValues } else { InsertSource::Query(Box::new(self.query()?)) };
         let on_conflict = self.on_conflict_opt()?;
         let returning = self.returning_opt()?;
         Ok(Insert { with, table, alias, columns, overriding, source, on_conflict, returning })
+    }
+
+    /// OVERRIDING SYSTEM VALUE (true) or USER VALUE.
+    fn overriding_opt(&mut self) -> Result<Option<bool>, SqlError> {
+        if !self.eat_kw("overriding") {
+            return Ok(None);
+        }
+        let system = self.eat_kw("system");
+        if !system {
+            self.expect_kw("user")?;
+        }
+        self.expect_kw("value")?;
+        Ok(Some(system))
     }
 
     fn on_conflict_opt(&mut self) -> Result<Option<OnConflict>, SqlError> {
@@ -174,13 +184,7 @@ impl Parser<'_> {
         if !self.eat_op("=") {
             return Err(self.error());
         }
-        let value = if self.is_kw("default") {
-            let pos = self.pos();
-            self.next();
-            Expr::new(ExprKind::Default, pos)
-        } else {
-            self.expr()?
-        };
+        let value = self.value_field()?;
         Ok(Assignment { columns, multi, value })
     }
 
@@ -228,6 +232,62 @@ impl Parser<'_> {
         Ok(Delete { with, table, alias, using, filter, returning })
     }
 
+    fn merge(&mut self, with: Option<With>) -> Result<Merge, SqlError> {
+        let pos = self.pos();
+        self.expect_kws(&["merge", "into"])?;
+        self.eat_kw("only");
+        let table = self.object_name()?;
+        self.eat_op("*");
+        let alias = match self.eat_kw("as") || self.is_col_id() && !self.is_kw("using") {
+            true => Some(self.col_id()?),
+            false => None,
+        };
+        self.expect_kw("using")?;
+        let source = self.table_ref()?;
+        self.expect_kw("on")?;
+        let on = self.expr()?;
+        let mut when = Vec::new();
+        while self.is_kw("when") {
+            when.push(self.merge_when()?);
+        }
+        if when.is_empty() {
+            return Err(self.error());
+        }
+        Ok(Merge { with, table, alias, source, on, when, pos })
+    }
+
+    fn merge_when(&mut self) -> Result<MergeWhen, SqlError> {
+        let pos = self.pos();
+        self.expect_kw("when")?;
+        let matched = !self.eat_kw("not");
+        self.expect_kw("matched")?;
+        let condition = if self.eat_kw("and") { Some(self.expr()?) } else { None };
+        self.expect_kw("then")?;
+        let action = if self.eat_kws(&["do", "nothing"]) {
+            MergeAction::Nothing
+        } else if matched && self.eat_kw("delete") {
+            MergeAction::Delete
+        } else if matched {
+            self.expect_kws(&["update", "set"])?;
+            MergeAction::Update(self.comma_list(Self::assignment)?)
+        } else {
+            self.merge_insert()?
+        };
+        Ok(MergeWhen { matched, condition, action, pos })
+    }
+
+    fn merge_insert(&mut self) -> Result<MergeAction, SqlError> {
+        self.expect_kw("insert")?;
+        let columns = if self.is_punct("(") { self.parens(|p| p.comma_list(Self::assign_target))? } else { Vec::new() };
+        let overriding = self.overriding_opt()?;
+        if columns.is_empty() && overriding.is_none() && self.eat_kws(&["default", "values"]) {
+            return Ok(MergeAction::Insert { columns, overriding, values: None });
+        }
+        self.expect_kw("values")?;
+        let values = self.parens(|p| p.comma_list(Self::value_field))?;
+        Ok(MergeAction::Insert { columns, overriding, values: Some(values) })
+    }
+
     fn copy(&mut self) -> Result<Statement, SqlError> {
         let pos = self.pos();
         self.expect_kw("copy")?;
@@ -238,9 +298,11 @@ impl Parser<'_> {
                 if p.is_kw("subscribe") {
                     return Ok(CopyFrom::Subscribe(Box::new(p.subscribe()?)));
                 }
-                if p.is_any_kw(&["insert", "update", "delete"]) {
-                    p.statement()?;
-                    return Ok(CopyFrom::Modify(pos));
+                if p.is_any_kw(&["insert", "update", "delete", "with"]) {
+                    return Ok(match p.statement()? {
+                        Statement::Select(q) => CopyFrom::Query(q),
+                        s => CopyFrom::Modify(Box::new(s), pos),
+                    });
                 }
                 Ok(CopyFrom::Query(Box::new(p.query()?)))
             })?

@@ -62,6 +62,7 @@ pub fn pass(a: &TableAction) -> u8 {
         TableAction::SetType { .. } => 1,
         TableAction::AddColumn { .. } => 2,
         TableAction::AddConstraint(c) if matches!(c.kind, ast::ConstraintKind::Check(..)) => 5,
+        TableAction::AddConstraint(c) if matches!(c.kind, ast::ConstraintKind::ForeignKey(..)) => 6,
         TableAction::AddConstraint(_) => 4,
         _ => 3,
     }
@@ -117,7 +118,8 @@ impl Binder<'_> {
                 Err(e) => Err(SqlError { position: None, ..e }),
             },
             TableAction::DropConstraint { name, if_exists, cascade } => {
-                let known = rel.unique.iter().any(|u| u.0 == name.name) || rel.def.checks.iter().any(|c| c.0 == name.name);
+                let known =
+                    rel.unique.iter().any(|u| u.0 == name.name) || rel.def.checks.iter().any(|c| c.0 == name.name) || rel.def.foreign.contains(&name.name);
                 if known {
                     return Ok(TableStep::DropConstraint { name: name.name.clone(), cascade: *cascade });
                 }

@@ -2,7 +2,7 @@
 
 use super::query::{project, Bound};
 use super::scope::{CteEntry, Env};
-use super::Binder;
+use super::{Binder, Plan, WithItem, WithPlan};
 use crate::ast::*;
 use crate::hir::{Hir, HirRec};
 use ::plan::LocalId;
@@ -15,20 +15,13 @@ use std::rc::Rc;
 enum Item {
     Plain { id: LocalId, value: Hir, used: Rc<Cell<bool>> },
     Recursive { bindings: Vec<HirRec>, limit: Option<u64>, return_at_limit: bool, used: Vec<Rc<Cell<bool>>> },
+    Modify { id: LocalId, plan: Plan },
 }
 
 impl Binder<'_> {
     /// Binds the items, then `body` in their sight, and wraps it in them.
     pub fn with(&self, w: &With, env: &Env, body: impl FnOnce(&Self, &Env) -> Result<Bound, SqlError>) -> Result<Bound, SqlError> {
-        for (i, c) in w.ctes.iter().enumerate() {
-            if w.ctes[..i].iter().any(|x| x.name.name == c.name.name) {
-                return Err(SqlError::new(state::DUPLICATE_ALIAS, format!("WITH query name \"{}\" specified more than once", c.name.name)).at(c.name.pos));
-            }
-        }
-        let (items, env) = match &w.mutual {
-            Some(m) => self.mutual(w, m, env)?,
-            None => self.ctes(w, env)?,
-        };
+        let (items, env) = self.items(w, env, false)?;
         let mut b = body(self, &env)?;
         // LIMIT may read the items too: it goes inside.
         let reads_items = |e: &Option<crate::hir::HirScalar>| e.as_ref().is_some_and(|e| crate::lower::constant(e).is_none());
@@ -40,16 +33,49 @@ impl Binder<'_> {
         Ok(b)
     }
 
-    fn ctes(&self, w: &With, env: &Env) -> Result<(Vec<Item>, Env), SqlError> {
+    /// The WITH of a statement that writes, in itself or in one of the items: they are carried out one by one, before `body`.
+    pub fn with_writes(&self, w: Option<&With>, env: &Env, body: impl FnOnce(&Self, &Env) -> Result<Plan, SqlError>) -> Result<Plan, SqlError> {
+        let Some(w) = w else { return body(self, env) };
+        let (items, env) = self.items(w, env, true)?;
+        let body = body(self, &env)?;
+        let items = items.into_iter().filter_map(|item| match item {
+            Item::Plain { id, value, used } => used.get().then(|| WithItem::Query { id, volatile: super::walk::is_volatile_hir(&value), value }),
+            Item::Recursive { bindings, limit, return_at_limit, used } => {
+                used.iter().any(|u| u.get()).then_some(WithItem::Recursive { bindings, limit, return_at_limit })
+            }
+            Item::Modify { id, plan } => Some(WithItem::Modify { id, plan }),
+        });
+        Ok(Plan::With(Box::new(WithPlan { items: items.collect(), body })))
+    }
+
+    fn items(&self, w: &With, env: &Env, top: bool) -> Result<(Vec<Item>, Env), SqlError> {
+        for (i, c) in w.ctes.iter().enumerate() {
+            if w.ctes[..i].iter().any(|x| x.name.name == c.name.name) {
+                return Err(SqlError::new(state::DUPLICATE_ALIAS, format!("WITH query name \"{}\" specified more than once", c.name.name)).at(c.name.pos));
+            }
+        }
+        match &w.mutual {
+            Some(m) => self.mutual(w, m, env),
+            None => self.ctes(w, env, top),
+        }
+    }
+
+    /// `top`: the WITH of a whole statement, whose items may write.
+    fn ctes(&self, w: &With, env: &Env, top: bool) -> Result<(Vec<Item>, Env), SqlError> {
         let mut env = env.clone();
         let mut items = Vec::new();
         for c in self.in_order(w)? {
             let q = match &c.query {
                 CteBody::Query(q) => q,
-                CteBody::Modify(pos) => {
-                    return Err(
-                        SqlError::unsupported("INSERT, UPDATE or DELETE inside WITH", "run the statements one after the other in a transaction").at(*pos)
-                    )
+                CteBody::Modify(_) if !top => {
+                    let m = "WITH clause containing a data-modifying statement must be at the top level";
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m).at(c.name.pos));
+                }
+                CteBody::Modify(s) => {
+                    let (entry, plan) = self.modifying_cte(c, s, w.recursive, &env)?;
+                    items.push(Item::Modify { id: entry.id, plan });
+                    env = env.with_cte(entry);
+                    continue;
                 }
             };
             let recursive = w.recursive && mentions(q, &c.name.name);
@@ -87,6 +113,47 @@ impl Binder<'_> {
             items.push(Item::Plain { id, value, used });
         }
         Ok((items, env))
+    }
+
+    /// An item that writes, and what those who read its RETURNING see.
+    fn modifying_cte(&self, c: &Cte, s: &Statement, recursive: bool, env: &Env) -> Result<(CteEntry, Plan), SqlError> {
+        if recursive && crate::ast::walk::statement_mentions(s, &c.name.name) {
+            let m = format!("recursive query \"{}\" must not contain data-modifying statements", c.name.name);
+            return Err(SqlError::new(state::INVALID_RECURSION, m).at(c.name.pos));
+        }
+        let with = match s {
+            Statement::Insert(i) => &i.with,
+            Statement::Update(u) => &u.with,
+            Statement::Delete(d) => &d.with,
+            _ => return Err(SqlError::internal("a WITH item that neither reads nor writes")),
+        };
+        let reads = |c: &Cte| matches!(c.query, CteBody::Query(_));
+        if let Some(inner) = with.iter().flat_map(|w| &w.ctes).find(|c| !reads(c)) {
+            let m = "WITH clause containing a data-modifying statement must be at the top level";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m).at(inner.name.pos));
+        }
+        let plan = self.with_writes(with.as_ref(), env, |b, env| match s {
+            Statement::Insert(i) => b.insert(i, env),
+            Statement::Update(u) => b.update(u, env),
+            Statement::Delete(d) => b.delete(d, env),
+            _ => Err(SqlError::internal("a WITH item that neither reads nor writes")),
+        })?;
+        let result = super::result_of(&plan);
+        let forbidden = match &result {
+            Some(_) => None,
+            None => Some((state::FEATURE_NOT_SUPPORTED, format!("WITH query \"{}\" does not have a RETURNING clause", c.name.name))),
+        };
+        let desc = result.unwrap_or_default();
+        let entry = CteEntry {
+            name: c.name.name.clone(),
+            id: self.fresh_local(),
+            names: if forbidden.is_some() { Vec::new() } else { rename(c, desc.names)? },
+            types: desc.types,
+            order: (Vec::new(), true),
+            forbidden,
+            used: Rc::new(Cell::new(false)),
+        };
+        Ok((entry, plan))
     }
 
     /// WITH RECURSIVE items may refer to later ones: each after those it mentions.
@@ -141,7 +208,7 @@ impl Binder<'_> {
                 if w.ctes.iter().any(reads) {
                     return bad(format!("recursive reference to query \"{name}\" must not appear within a subquery"), c.name.pos);
                 }
-                self.ctes(w, env)?
+                self.ctes(w, env, false)?
             }
             None => (Vec::new(), env.clone()),
         };
@@ -267,7 +334,7 @@ impl Binder<'_> {
         let mut bindings = Vec::new();
         for (c, e) in w.ctes.iter().zip(&entries) {
             let CteBody::Query(q) = &c.query else {
-                return Err(SqlError::unsupported("INSERT, UPDATE or DELETE inside WITH", "run the statements one after the other"));
+                return Err(SqlError::unsupported("INSERT, UPDATE or DELETE inside WITH MUTUALLY RECURSIVE", "put them into an outer WITH").at(c.name.pos));
             };
             let b = self.query(q, &env, false)?;
             if b.visible != e.types.len() {
@@ -303,7 +370,8 @@ fn around(items: Vec<Item>, mut hir: Hir) -> Hir {
     for item in items.into_iter().rev() {
         hir = match item {
             Item::Plain { id, value, used } if used.get() => Hir::Let { id, value: Box::new(value), body: Box::new(hir) },
-            Item::Plain { .. } => hir,
+            // Items that write are carried out before.
+            Item::Plain { .. } | Item::Modify { .. } => hir,
             Item::Recursive { bindings, limit, return_at_limit, used } => {
                 if used.iter().any(|u| u.get()) {
                     Hir::LetRec { bindings, limit, return_at_limit, body: Box::new(hir) }

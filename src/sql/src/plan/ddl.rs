@@ -1,11 +1,11 @@
 //! CREATE, ALTER, DROP, COMMENT of tables, views, indexes, types.
 
 use super::scope::Clause;
-use super::statement::{plain_options, quote_ident};
+use super::statement::{plain_options, quote_ident, read_only};
 use super::walk::reads;
 use super::*;
 use crate::ast::{self, AlterAction, ConstraintKind, ObjectKind, ObjectName, Span};
-use crate::catalog::{ObjectRef, RelationKind};
+use crate::catalog::{CheckOption, ObjectRef, RelationKind};
 use crate::hir::HirScalar;
 use crate::parse::ParsedStatement;
 use ::expr::catalog::CastContext;
@@ -21,6 +21,7 @@ pub struct TableShape {
     pub generated: Vec<Option<(String, HirScalar)>>,
     pub checks: Vec<(String, String, HirScalar)>,
     pub unique: Vec<(String, Vec<usize>, bool)>,
+    pub foreign: Vec<ForeignPlan>,
     pub sequences: Vec<ColumnSequence>,
 }
 
@@ -42,7 +43,7 @@ impl Binder<'_> {
         for (at, l, rel) in likes {
             self.take_from(&mut shape, &name.name, at, l, &rel)?;
         }
-        let TableShape { desc, defaults, generated, checks, unique, sequences } = shape;
+        let TableShape { desc, defaults, generated, checks, unique, foreign, sequences } = shape;
         Ok(Plan::CreateTable(Box::new(CreateTablePlan {
             name,
             if_not_exists: c.if_not_exists,
@@ -52,6 +53,7 @@ impl Binder<'_> {
             generated: generated.into_iter().map(|d| d.map(|d| d.0)).collect(),
             checks: checks.into_iter().map(|c| (c.0, c.1)).collect(),
             unique,
+            foreign,
             sequences,
             domains: self.depends_on(),
             options: plain_options(&c.options),
@@ -118,9 +120,6 @@ impl Binder<'_> {
                     _ => format!("column \"{}\" specified more than once", c.name.name),
                 };
                 return Err(SqlError::new(state::DUPLICATE_COLUMN, message).at(c.name.pos));
-            }
-            if let Some(pos) = c.references {
-                return Err(SqlError::unsupported("FOREIGN KEY", "keep a view that lists violations").at(pos));
             }
             let conflict =
                 |what: &str| SqlError::new(state::SYNTAX_ERROR, format!("{what} for column \"{}\" of table \"{table}\"", c.name.name)).at(c.name.pos);
@@ -190,10 +189,10 @@ impl Binder<'_> {
         let mut wanted: Vec<(Option<String>, Vec<usize>)> = Vec::new();
         for (i, c) in columns.iter().enumerate() {
             if c.primary_key {
-                set_primary(None, vec![first + i], c.name.pos)?;
+                set_primary(c.primary_name.clone(), vec![first + i], c.name.pos)?;
             }
             if c.unique {
-                wanted.push((None, vec![first + i]));
+                wanted.push((c.unique_name.clone(), vec![first + i]));
             }
             for (n, e, span) in &c.checks {
                 check_list.push((n.clone(), e, *span));
@@ -204,9 +203,7 @@ impl Binder<'_> {
                 ConstraintKind::PrimaryKey(cols) => set_primary(t.name.clone(), self.key_columns(cols, &column)?, t.pos)?,
                 ConstraintKind::Unique(cols) => wanted.push((t.name.clone(), self.key_columns(cols, &column)?)),
                 ConstraintKind::Check(e, span) => check_list.push((t.name.clone(), e, *span)),
-                ConstraintKind::ForeignKey => {
-                    return Err(SqlError::unsupported("FOREIGN KEY", "keep a view that lists violations").at(t.pos));
-                }
+                ConstraintKind::ForeignKey(..) => {}
                 ConstraintKind::Exclude => return Err(SqlError::unsupported("EXCLUDE", "keep a view that counts violations").at(t.pos)),
             }
         }
@@ -294,7 +291,21 @@ impl Binder<'_> {
             let name = name.unwrap_or_else(|| numbered(&stem, &taken));
             checks.push((name, p.slice(span).trim().to_owned(), x));
         }
-        Ok(TableShape { desc, defaults, generated, checks, unique, sequences })
+        let mut shape = TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), sequences };
+        for (i, c) in columns.iter().enumerate() {
+            for (name, r) in &c.references {
+                let key = self.foreign_key(table, &shape, base, name.as_deref(), &[ast::Ident { name: c.name.name.clone(), pos: r.pos }], r)?;
+                debug_assert_eq!(key.columns, [first + i]);
+                shape.foreign.push(key);
+            }
+        }
+        for t in constraints {
+            if let ConstraintKind::ForeignKey(columns, r) = &t.kind {
+                let key = self.foreign_key(table, &shape, base, t.name.as_deref(), columns, r)?;
+                shape.foreign.push(key);
+            }
+        }
+        Ok(shape)
     }
 
     /// DEFAULT: an expression without columns, as a value of the column.
@@ -353,14 +364,37 @@ impl Binder<'_> {
         Ok(out)
     }
 
-    pub fn create_table_as(&self, c: &ast::CreateTableAs) -> Result<Plan, SqlError> {
+    pub fn create_table_as(&self, c: &ast::CreateTableAs, query: SelectPlan) -> Result<Plan, SqlError> {
         let name = self.new_name(&c.name)?;
-        let query = self.select_plan(&c.query)?;
         let mut desc = query.desc.clone();
         self.rename_columns(&mut desc, &c.columns, "CREATE TABLE AS specifies too many column names")?;
         desc.types.iter_mut().for_each(|t| t.nullable = true);
         self.distinct_names(&desc)?;
         Ok(Plan::CreateTableAs(Box::new(CreateTableAsPlan { name, if_not_exists: c.if_not_exists, desc, query, with_data: c.with_data })))
+    }
+
+    /// WITH CHECK OPTION, as a clause or among the options. Errors: 0A000 for a view that cannot be written through, with PostgreSQL's hint.
+    fn check_option(&self, v: &ast::CreateView, options: &mut Vec<(String, String)>) -> Result<Option<CheckOption>, SqlError> {
+        let mut check = v.check.map(str::to_owned);
+        if let (Some(i), false) = (options.iter().position(|o| o.0 == "check_option"), v.materialized) {
+            check = Some(options.remove(i).1.to_ascii_lowercase());
+        }
+        let check = match check.as_deref() {
+            None => return Ok(None),
+            Some("local") => CheckOption::Local,
+            Some("cascaded") => CheckOption::Cascaded,
+            Some(other) => {
+                let e = SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid value for enum option \"check_option\": {other}"));
+                return Err(e.with_detail("Valid values are \"local\" and \"cascaded\"."));
+            }
+        };
+        match self.why_not_updatable(&v.query) {
+            None => Ok(Some(check)),
+            Some(why) => {
+                let m = "WITH CHECK OPTION is supported only on automatically updatable views";
+                Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m).with_hint(why))
+            }
+        }
     }
 
     fn rename_columns(&self, desc: &mut RelDesc, columns: &[ast::Ident], too_many: &str) -> Result<(), SqlError> {
@@ -384,6 +418,13 @@ impl Binder<'_> {
 
     pub fn create_view(&self, p: &ParsedStatement, v: &ast::CreateView) -> Result<Plan, SqlError> {
         let name = self.new_name(&v.name)?;
+        read_only(
+            &v.query,
+            match v.materialized {
+                true => "materialized views must not use data-modifying statements in WITH",
+                false => "views must not contain data-modifying statements in WITH",
+            },
+        )?;
         let plan = self.select_plan(&v.query)?;
         if plan.as_of.is_some() {
             return Err(SqlError::unsupported("AS OF in a view", "give the time in the query that reads it"));
@@ -396,11 +437,18 @@ impl Binder<'_> {
         if v.materialized && v.temporary {
             return Err(SqlError::new(state::SYNTAX_ERROR, "materialized views may not be temporary"));
         }
+        let mut options = plain_options(&v.options);
+        let check = self.check_option(v, &mut options)?;
         let query_sql = self.qualified_text(p, v.query.span, v.query.pos);
         let columns =
             if v.columns.is_empty() { String::new() } else { format!(" ({})", v.columns.iter().map(|c| quote_ident(&c.name)).collect::<Vec<_>>().join(", ")) };
         let kind = if v.materialized { "MATERIALIZED VIEW" } else { "VIEW" };
-        let create_sql = format!("CREATE {kind} {}.{}{columns} AS {query_sql}", quote_ident(&name.schema), quote_ident(&name.name));
+        let checked = match check {
+            Some(CheckOption::Local) => " WITH LOCAL CHECK OPTION",
+            Some(CheckOption::Cascaded) => " WITH CASCADED CHECK OPTION",
+            None => "",
+        };
+        let create_sql = format!("CREATE {kind} {}.{}{columns} AS {query_sql}{checked}", quote_ident(&name.schema), quote_ident(&name.name));
         let plan = Box::new(CreateViewPlan {
             name,
             or_replace: v.or_replace,
@@ -410,7 +458,8 @@ impl Binder<'_> {
             desc,
             query_sql,
             create_sql,
-            options: plain_options(&v.options),
+            options,
+            check,
             depends_on,
         });
         Ok(if v.materialized { Plan::CreateMaterializedView(plan) } else { Plan::CreateView(plan) })
@@ -650,7 +699,7 @@ impl Binder<'_> {
             AlterAction::SetSecret(value) => Ok(Plan::AlterSecret { secret: object, value: value.clone() }),
             AlterAction::RenameConstraint(from, to) => {
                 let rel = self.resolve_relation(&a.name)?;
-                let known = rel.unique.iter().any(|u| u.0 == from.name) || rel.checks.iter().any(|c| c.0 == from.name);
+                let known = rel.unique.iter().any(|u| u.0 == from.name) || rel.checks.iter().any(|c| c.0 == from.name) || rel.def.foreign.contains(&from.name);
                 if !known {
                     let m = format!("constraint \"{}\" for table \"{}\" does not exist", from.name, rel.name.name);
                     return Err(SqlError::new(state::UNDEFINED_OBJECT, m));
@@ -690,7 +739,9 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
         checks: Vec::new(),
         identity: None,
         generated: None,
-        references: None,
+        references: Vec::new(),
+        primary_name: None,
+        unique_name: None,
     }
 }
 

@@ -4,6 +4,7 @@ use super::from::{true_, Part};
 use super::query::{conjuncts, project, Bound};
 use super::scope::{Clause, Env, Level, NsCol, NsItem};
 use super::statement::{option_bool, option_text};
+use super::through::{Seen, Verb, WriteTarget};
 use super::*;
 use crate::ast;
 use crate::catalog::{Relation, RelationKind};
@@ -16,14 +17,15 @@ impl Binder<'_> {
     /// A table that rows may be written to.
     pub fn writable(&self, name: &ast::ObjectName, verb: &str) -> Result<Rc<Relation>, SqlError> {
         let rel = self.resolve_relation(name)?;
-        let past = verb;
         match rel.kind {
             RelationKind::Table => Ok(rel),
-            RelationKind::View(_) => {
-                Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("cannot {past} view \"{}\"", rel.name.name)).at(name.pos))
+            RelationKind::View(_) if verb == "copy to" => {
+                let e = SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot copy to view \"{}\"", rel.name.name));
+                Err(e.with_hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger."))
             }
+            RelationKind::View(_) => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a table", rel.name.name)).at(name.pos)),
             RelationKind::Builtin => Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied for table {}", rel.name.name)).at(name.pos)),
-            _ => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot {past} {} \"{}\"", rel.kind.word(), rel.name.name)).at(name.pos)),
+            _ => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot {verb} {} \"{}\"", rel.kind.word(), rel.name.name)).at(name.pos)),
         }
     }
 
@@ -33,34 +35,37 @@ impl Binder<'_> {
         Env::default().push(Rc::new(level))
     }
 
-    pub fn insert(&self, i: &ast::Insert) -> Result<Plan, SqlError> {
-        let rel = self.writable(&i.table, "insert into")?;
-        let targets = self.insert_targets(&rel, &i.columns)?;
-        let env = Env::default();
+    pub fn insert(&self, i: &ast::Insert, env: &Env) -> Result<Plan, SqlError> {
+        let target = self.write_target(&i.table, Verb::Insert)?;
+        let rel = target.table.clone();
+        let name = i.alias.as_ref().map_or(&target.rel.name.name, |a| &a.name);
+        let seen = self.seen(&target, name, i.alias.is_some(), 0, rel.desc.arity())?;
+        let width = match &i.source {
+            ast::InsertSource::Query(q) => match &q.body {
+                ast::QueryBody::Values(rows) => rows.first().map(Vec::len),
+                _ => None,
+            },
+            ast::InsertSource::DefaultValues => None,
+        };
+        let targets = self.insert_targets(&rel, &self.base_columns(&target, &seen, &i.columns, width)?)?;
         let bound = match &i.source {
             ast::InsertSource::DefaultValues => {
                 let row = (0..rel.desc.arity()).map(|c| self.default_of(&rel, c)).collect();
                 Bound::new(setop::rows_to_hir(vec![row]), rel.desc.names.clone())
             }
-            ast::InsertSource::Query(q) => {
-                let run = |b: &Self, env: &Env| b.insert_rows(q, &rel, &targets, i, env);
-                match &i.with {
-                    Some(w) => self.with(w, &env, run)?,
-                    None => run(self, &env)?,
-                }
-            }
+            ast::InsertSource::Query(q) => self.insert_rows(q, &rel, &targets, i, env)?,
         };
         let source = self.finish_plan(bound)?;
         let late = self.late_defaults(&rel, i, &targets);
-        let on_conflict = i.on_conflict.as_ref().map(|c| self.on_conflict(c, i, &rel)).transpose()?;
-        let name = i.alias.as_ref().map_or(&rel.name.name, |a| &a.name);
-        let returning = self.returning(&i.returning, &self.row_env(name, &rel.desc, Clause::Returning))?;
+        let on_conflict = i.on_conflict.as_ref().map(|c| self.on_conflict(c, i, &target, &seen, env)).transpose()?;
+        let after = env.push(Rc::new(Level::new(vec![seen.item.clone()], Clause::Returning)));
+        let returning = self.returning(&i.returning, &after, seen.computed())?;
         let source = SelectPlan { depends_on: self.depends_on(), ..source };
-        Ok(Plan::Insert(Box::new(InsertPlan { table: rel.id, source, late, on_conflict, returning, checks: row_checks(&rel) })))
+        Ok(Plan::Insert(Box::new(InsertPlan { table: rel.id, source, late, on_conflict, returning, checks: checks_through(&rel, seen) })))
     }
 
     /// What the values of an INSERT go to: the columns or parts written, else all columns.
-    fn insert_targets(&self, rel: &Relation, written: &[ast::AssignTarget]) -> Result<Vec<ast::AssignTarget>, SqlError> {
+    pub fn insert_targets(&self, rel: &Relation, written: &[ast::AssignTarget]) -> Result<Vec<ast::AssignTarget>, SqlError> {
         if written.is_empty() {
             let whole = |name: &String| ast::AssignTarget { column: ast::Ident { name: name.clone(), pos: 0 }, path: Vec::new() };
             return Ok(rel.desc.names.iter().map(whole).collect());
@@ -105,7 +110,7 @@ impl Binder<'_> {
     }
 
     /// Errors: 428C9 for a value given to a column that has its own, unless OVERRIDING says so.
-    fn check_insertable(&self, rel: &Relation, column: &ast::Ident, overriding: Option<bool>, pos: Pos) -> Result<(), SqlError> {
+    pub fn check_insertable(&self, rel: &Relation, column: &ast::Ident, overriding: Option<bool>, pos: Pos) -> Result<(), SqlError> {
         let c = self.column_of(rel, column)?;
         let error = || SqlError::new(repr::SqlState::new("428C9"), format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name)).at(pos);
         if rel.is_generated(c) {
@@ -119,7 +124,7 @@ impl Binder<'_> {
     }
 
     /// OVERRIDING USER VALUE: what is given for an identity column does not count.
-    fn ignores(&self, rel: &Relation, column: &ast::Ident, overriding: Option<bool>) -> bool {
+    pub fn ignores(&self, rel: &Relation, column: &ast::Ident, overriding: Option<bool>) -> bool {
         overriding == Some(false) && rel.desc.names.iter().position(|n| *n == column.name).is_some_and(|c| rel.identity(c).is_some())
     }
 
@@ -150,7 +155,7 @@ impl Binder<'_> {
     }
 
     /// Casts of literals are done now, so that many rows of values stay values; what fails is left to fail when it runs.
-    fn folded(&self, e: HirScalar) -> HirScalar {
+    pub fn folded(&self, e: HirScalar) -> HirScalar {
         match e {
             HirScalar::Literal(..) => e,
             other if immutable(&other) => self.fold(other.clone()).unwrap_or(other),
@@ -172,7 +177,7 @@ impl Binder<'_> {
             }
         }
         let b = self.query(q, env, false)?;
-        self.check_count(b.visible, targets.len(), i, q.pos)?;
+        self.check_count(b.visible, targets.len(), &i.columns, q.pos)?;
         let used = &targets[..b.visible];
         for t in used {
             self.check_insertable(rel, &t.column, i.overriding, q.pos)?;
@@ -213,12 +218,12 @@ impl Binder<'_> {
         Ok(Bound { order, natural, ..Bound::new(project(hir, outputs), rel.desc.names.clone()) })
     }
 
-    fn check_count(&self, have: usize, want: usize, i: &ast::Insert, pos: Pos) -> Result<(), SqlError> {
+    pub fn check_count(&self, have: usize, want: usize, columns: &[ast::AssignTarget], pos: Pos) -> Result<(), SqlError> {
         if have > want {
             return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns").at(pos));
         }
-        if have < want && !i.columns.is_empty() {
-            let pos = i.columns.get(have).map_or(pos, |c| c.column.pos);
+        if have < want && !columns.is_empty() {
+            let pos = columns.get(have).map_or(pos, |c| c.column.pos);
             return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions").at(pos));
         }
         Ok(())
@@ -236,27 +241,15 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "VALUES lists must all be the same length").at(pos));
             }
             let pos = row.get(targets.len()).or(row.first()).map_or(0, |e| e.pos);
-            self.check_count(row.len(), targets.len(), i, pos)?;
-            let mut cells: Vec<Option<HirScalar>> = vec![None; rel.desc.arity()];
-            for (e, t) in row.iter().zip(targets) {
-                let column = self.column_of(rel, &t.column)?;
-                if *e.kind != ast::ExprKind::Default {
-                    self.check_insertable(rel, &t.column, i.overriding, e.pos)?;
-                    if self.ignores(rel, &t.column, i.overriding) {
-                        continue;
-                    }
-                }
-                let null = HirScalar::Literal(Value::Null, rel.desc.types[column].clone().with_nullable(true));
-                let whole = cells[column].take().unwrap_or(null);
-                let (_, x) = self.assign_expr(whole, rel, t, e, &here)?;
-                cells[column] = Some(self.folded(x));
-            }
+            self.check_count(row.len(), targets.len(), &i.columns, pos)?;
+            let cells = self.insert_cells(row, rel, targets, i.overriding, &here)?;
             out.push(cells.into_iter().enumerate().map(|(c, x)| x.unwrap_or_else(|| self.default_of(rel, c))).collect());
         }
         Ok(Bound::new(setop::rows_to_hir(out), rel.desc.names.clone()))
     }
 
-    fn on_conflict(&self, c: &ast::OnConflict, i: &ast::Insert, rel: &Relation) -> Result<ConflictPlan, SqlError> {
+    fn on_conflict(&self, c: &ast::OnConflict, i: &ast::Insert, target: &WriteTarget, seen: &Seen, env: &Env) -> Result<ConflictPlan, SqlError> {
+        let rel = &*target.table;
         let key = if let Some(name) = &c.constraint {
             let u = rel.unique.iter().find(|u| u.0 == name.name).ok_or_else(|| {
                 SqlError::new(state::UNDEFINED_OBJECT, format!("constraint \"{}\" for table \"{}\" does not exist", name.name, rel.name.name)).at(name.pos)
@@ -270,7 +263,7 @@ impl Binder<'_> {
             }
             None
         } else {
-            let mut cols = c.target.iter().map(|t| self.column_of(rel, t)).collect::<Result<Vec<_>, _>>()?;
+            let mut cols = c.target.iter().map(|t| self.column_of(rel, &self.base_column(target, seen, t)?)).collect::<Result<Vec<_>, _>>()?;
             cols.sort_unstable();
             cols.dedup();
             let found = rel.unique.iter().find(|u| {
@@ -287,23 +280,27 @@ impl Binder<'_> {
             ast::ConflictAction::Nothing => ConflictPlanAction::Nothing,
             ast::ConflictAction::Update { set, filter } => {
                 let n = rel.desc.arity();
-                let name = i.alias.as_ref().map_or(&rel.name.name, |a| &a.name);
-                let mut excluded = item("excluded", &rel.desc, n);
+                let name = i.alias.as_ref().map_or(&target.rel.name.name, |a| &a.name);
+                let old = self.seen(target, name, i.alias.is_some(), 0, 2 * n)?;
+                let mut computed = old.computed();
+                let given = self.seen(target, "excluded", true, n, 2 * n + computed.iter().map(Vec::len).sum::<usize>())?;
+                computed.extend(given.computed());
                 // Unqualified names mean the table's row.
-                excluded.cols_visible = false;
-                let level = Rc::new(Level::new(vec![item(name, &rel.desc, 0), excluded], Clause::UpdateSet));
-                let env = Env::default().push(level.clone());
-                let row = self.assignments(set, rel, &env)?;
+                let excluded = NsItem { cols_visible: false, hidden: None, rel_oid: 0, ..given.item };
+                let level = Rc::new(Level::new(vec![old.item.clone(), excluded], Clause::UpdateSet));
+                let env = env.push(level.clone());
+                let set = self.base_assignments(target, &old, set, Verb::Update)?;
+                let row = self.assignments(&set, rel, &env)?;
                 level.calls.clause.set(Clause::Where);
                 let filter = filter.as_ref().map(|f| self.condition(f, &env, "WHERE")).transpose()?;
-                ConflictPlanAction::Update { row, filter }
+                ConflictPlanAction::Update { computed, row, filter }
             }
         };
         Ok(ConflictPlan { key, action })
     }
 
     /// The new row of an UPDATE, column by column, over `env`'s row whose first columns are the old one.
-    fn assignments(&self, set: &[ast::Assignment], rel: &Relation, env: &Env) -> Result<Vec<HirScalar>, SqlError> {
+    pub fn assignments(&self, set: &[ast::Assignment], rel: &Relation, env: &Env) -> Result<Vec<HirScalar>, SqlError> {
         let old = |i: usize| HirScalar::Column(ColumnRef { level: 0, column: i }, rel.desc.types[i].clone());
         // A column assigned so far, and whether as a whole.
         let mut row: Vec<Option<(HirScalar, bool)>> = vec![None; rel.desc.arity()];
@@ -378,19 +375,20 @@ impl Binder<'_> {
     /// The target's rows joined with FROM or USING, filtered; names in scope.
     fn target_rows(
         &self,
-        rel: &Relation,
-        name: &str,
+        target: &WriteTarget,
+        seen: &Seen,
         from: &[ast::TableRef],
         filter: Option<&ast::Expr>,
         env: &Env,
     ) -> Result<(Hir, Rc<Level>, Env), SqlError> {
-        let n = rel.desc.arity();
-        let mut hir = self.relation_hir(rel, 0)?;
-        let mut items = vec![item(name, &rel.desc, 0)];
+        let name = &seen.item.name;
+        let mut hir = target.rows(self.relation_hir(&target.table, 0)?, seen);
+        let n = hir.arity();
+        let mut items = vec![seen.item.clone()];
         if !from.is_empty() {
             let Part { hir: right, items: others, .. } = self.from_list(from, env)?;
             for mut o in others {
-                if o.rel_visible && o.name == name {
+                if o.rel_visible && o.name == *name {
                     return Err(SqlError::new(state::DUPLICATE_ALIAS, format!("table name \"{name}\" specified more than once")));
                 }
                 o.shift(n);
@@ -407,53 +405,42 @@ impl Binder<'_> {
         Ok((hir, level, here))
     }
 
-    pub fn update(&self, u: &ast::Update) -> Result<Plan, SqlError> {
-        let rel = self.writable(&u.table, "update")?;
-        let name = u.alias.as_ref().map_or(&rel.name.name, |a| &a.name).clone();
+    pub fn update(&self, u: &ast::Update, env: &Env) -> Result<Plan, SqlError> {
+        let target = self.write_target(&u.table, Verb::Update)?;
+        let rel = target.table.clone();
+        let name = u.alias.as_ref().map_or(&target.rel.name.name, |a| &a.name);
         let n = rel.desc.arity();
-        let mut returning = None;
-        let run = |b: &Self, env: &Env, returning: &mut Option<ReturningPlan>| -> Result<Bound, SqlError> {
-            let (hir, level, here) = b.target_rows(&rel, &name, &u.from, u.filter.as_ref(), env)?;
-            let width = hir.arity();
-            level.calls.clause.set(Clause::UpdateSet);
-            let row = b.assignments(&u.set, &rel, &here)?;
-            // old ++ new ++ others.
-            let hir = Hir::Map { input: Box::new(hir), scalars: row };
-            let outputs: Vec<usize> = (0..n).chain(width..width + n).chain(n..width).collect();
-            // RETURNING sees the new row where the old one was.
-            let mut items = level.items.clone();
-            items.iter_mut().for_each(|i| i.shift(n));
-            let after = env.push(Rc::new(Level::new(items, Clause::Returning)));
-            *returning = b.returning(&u.returning, &after)?;
-            Ok(Bound::new(project(hir, outputs), Vec::new()))
-        };
-        let env = Env::default();
-        let rows = match &u.with {
-            Some(w) => self.with(w, &env, |b, env| run(b, env, &mut returning))?.hir,
-            None => run(self, &env, &mut returning)?.hir,
-        };
-        Ok(Plan::Update(Box::new(UpdatePlan { table: rel.id, arity: n, rows, returning, checks: row_checks(&rel), depends_on: self.depends_on() })))
+        let seen = self.seen(&target, name, u.alias.is_some(), 0, n)?;
+        let (hir, level, here) = self.target_rows(&target, &seen, &u.from, u.filter.as_ref(), env)?;
+        let width = hir.arity();
+        level.calls.clause.set(Clause::UpdateSet);
+        let row = self.assignments(&self.base_assignments(&target, &seen, &u.set, Verb::Update)?, &rel, &here)?;
+        // old ++ new ++ others.
+        let hir = Hir::Map { input: Box::new(hir), scalars: row };
+        let rows = project(hir, (0..n).chain(width..width + n).chain(n..width).collect());
+        // RETURNING sees the new row where the old one was.
+        let new = self.seen(&target, name, u.alias.is_some(), n, width + n)?;
+        let mut items = level.items.clone();
+        items.iter_mut().for_each(|i| i.shift(n));
+        items[0] = new.item.clone();
+        let after = env.push(Rc::new(Level::new(items, Clause::Returning)));
+        let returning = self.returning(&u.returning, &after, new.computed())?;
+        let checks = checks_through(&rel, seen);
+        Ok(Plan::Update(Box::new(UpdatePlan { table: rel.id, arity: n, rows, returning, checks, depends_on: self.depends_on() })))
     }
 
-    pub fn delete(&self, d: &ast::Delete) -> Result<Plan, SqlError> {
-        let rel = self.writable(&d.table, "delete from")?;
-        let name = d.alias.as_ref().map_or(&rel.name.name, |a| &a.name).clone();
-        let mut returning = None;
-        let run = |b: &Self, env: &Env, returning: &mut Option<ReturningPlan>| -> Result<Bound, SqlError> {
-            let (hir, level, here) = b.target_rows(&rel, &name, &d.using, d.filter.as_ref(), env)?;
-            level.calls.clause.set(Clause::Returning);
-            *returning = b.returning(&d.returning, &here)?;
-            Ok(Bound::new(hir, Vec::new()))
-        };
-        let env = Env::default();
-        let rows = match &d.with {
-            Some(w) => self.with(w, &env, |b, env| run(b, env, &mut returning))?.hir,
-            None => run(self, &env, &mut returning)?.hir,
-        };
+    pub fn delete(&self, d: &ast::Delete, env: &Env) -> Result<Plan, SqlError> {
+        let target = self.write_target(&d.table, Verb::Delete)?;
+        let rel = target.table.clone();
+        let name = d.alias.as_ref().map_or(&target.rel.name.name, |a| &a.name);
+        let seen = self.seen(&target, name, d.alias.is_some(), 0, rel.desc.arity())?;
+        let (rows, level, here) = self.target_rows(&target, &seen, &d.using, d.filter.as_ref(), env)?;
+        level.calls.clause.set(Clause::Returning);
+        let returning = self.returning(&d.returning, &here, Vec::new())?;
         Ok(Plan::Delete(Box::new(DeletePlan { table: rel.id, arity: rel.desc.arity(), rows, returning, depends_on: self.depends_on() })))
     }
 
-    fn returning(&self, targets: &[ast::Target], env: &Env) -> Result<Option<ReturningPlan>, SqlError> {
+    fn returning(&self, targets: &[ast::Target], env: &Env, computed: Vec<Vec<HirScalar>>) -> Result<Option<ReturningPlan>, SqlError> {
         if targets.is_empty() {
             return Ok(None);
         }
@@ -469,7 +456,7 @@ impl Binder<'_> {
             desc.types.push(e.typ());
             exprs.push(e);
         }
-        Ok(Some(ReturningPlan { exprs, desc }))
+        Ok(Some(ReturningPlan { computed, exprs, desc }))
     }
 
     pub fn copy(&self, c: &ast::Copy) -> Result<Plan, SqlError> {
@@ -483,9 +470,12 @@ impl Binder<'_> {
         }
         if c.to {
             let source = match &c.from {
-                ast::CopyFrom::Query(q) => CopySource::Select(Box::new(self.select_plan(q)?)),
                 ast::CopyFrom::Subscribe(s) => CopySource::Subscribe(Box::new(self.subscribe(s)?)),
-                ast::CopyFrom::Modify(pos) => return Err(SqlError::unsupported("COPY of a data-modifying statement", "use RETURNING").at(*pos)),
+                ast::CopyFrom::Modify(s, _) => CopySource::Modify(Box::new(self.rows_statement(s)?)),
+                ast::CopyFrom::Query(q) if q.with.as_ref().is_some_and(super::statement::writes) => {
+                    CopySource::Modify(Box::new(self.rows_statement(&ast::Statement::Select(q.clone()))?))
+                }
+                ast::CopyFrom::Query(q) => CopySource::Select(Box::new(self.select_plan(q)?)),
                 ast::CopyFrom::Table(name, columns) => {
                     let rel = self.resolve_relation(name)?;
                     if let RelationKind::View(_) = rel.kind {
@@ -500,6 +490,10 @@ impl Binder<'_> {
             };
             let names = match &source {
                 CopySource::Select(s) => s.desc.names.clone(),
+                CopySource::Modify(p) => match result_of(p) {
+                    Some(desc) => desc.names,
+                    None => return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "COPY query must have a RETURNING clause")),
+                },
                 CopySource::Subscribe(s) => s.result.names.clone(),
             };
             let all: Vec<usize> = (0..names.len()).collect();
@@ -521,12 +515,19 @@ impl Binder<'_> {
     }
 }
 
-fn row_checks(rel: &Relation) -> RowChecks {
+pub fn row_checks(rel: &Relation) -> RowChecks {
     RowChecks {
         not_null: (0..rel.desc.arity()).filter(|i| !rel.desc.types[*i].nullable).collect(),
         checks: rel.checks.clone(),
         generated: rel.generated.iter().enumerate().filter_map(|(i, g)| Some((i, g.clone()?))).collect(),
+        views: Vec::new(),
     }
+}
+
+/// As [`row_checks`], of rows that are written through views.
+fn checks_through(rel: &Relation, seen: Seen) -> RowChecks {
+    let views = if seen.steps.iter().any(|s| s.checked) { seen.steps } else { Vec::new() };
+    RowChecks { views, ..row_checks(rel) }
 }
 
 /// VALUES and nothing else: each row stands by itself.
@@ -536,12 +537,23 @@ fn is_plain_values(q: &ast::Query) -> bool {
 }
 
 /// Whether it may give another value each time.
-fn is_volatile(e: &HirScalar) -> bool {
+pub fn is_volatile(e: &HirScalar) -> bool {
     let mut found = coerce::to_scalar(e).is_none();
     if let Some(s) = coerce::to_scalar(e) {
         s.visit(&mut |x| found |= matches!(x, ::expr::Scalar::Call { func, .. } if func.volatility == ::expr::func::Volatility::Volatile));
     }
     found
+}
+
+/// The row of a table that is written, under its name or an alias.
+pub fn target_item(name: &str, rel: &Relation, alias: bool) -> NsItem {
+    NsItem {
+        schema: (!alias).then(|| rel.name.schema.clone()),
+        hidden: (name != rel.name.name).then(|| rel.name.name.clone()),
+        rel_oid: rel.oid,
+        row_oid: if rel.row_type_oid == 0 { ::expr::catalog::pseudo::RECORD } else { rel.row_type_oid },
+        ..item(name, &rel.desc, 0)
+    }
 }
 
 fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {

@@ -168,8 +168,8 @@ impl Binder<'_> {
     fn relation(&self, name: &ObjectName, alias: Option<&Alias>, env: &Env) -> Result<Part, SqlError> {
         if let [n] = name.parts.as_slice() {
             if let Some(cte) = env.ctes.find(n) {
-                if let Some(m) = &cte.forbidden {
-                    return Err(SqlError::new(state::INVALID_RECURSION, m.clone()).at(name.pos));
+                if let Some((code, m)) = &cte.forbidden {
+                    return Err(SqlError::new(*code, m.clone()).at(name.pos));
                 }
                 cte.used.set(true);
                 let (order, natural) = cte.order.clone();

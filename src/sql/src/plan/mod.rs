@@ -28,12 +28,16 @@ mod ddl;
 mod dml;
 /// Domains: values that must satisfy something.
 mod domain;
+/// Foreign keys.
+mod foreign;
 /// FROM.
 mod from;
 /// Overload resolution.
 mod func;
 /// GROUP BY and its sets.
 mod group;
+/// MERGE.
+mod merge;
 /// ORDER BY, DISTINCT, LIMIT.
 mod order;
 /// Queries.
@@ -60,6 +64,8 @@ mod stream;
 mod subquery;
 /// Stored texts: names in full, and what becomes of them when objects change.
 pub mod text;
+/// Writes through views.
+pub mod through;
 /// Plans as data.
 /// CREATE and ALTER of types and domains.
 mod type_ddl;
@@ -74,6 +80,7 @@ mod window;
 pub use ddl::TableShape;
 pub use statement::{bind_default, bind_scalar, coerce_argument, describe, plan, quote_ident, result_of};
 pub use types::*;
+pub use walk::shift_columns;
 
 use crate::ast::Pos;
 use crate::catalog::{FullName, SqlCatalog};

@@ -737,14 +737,7 @@ impl Binder<'_> {
     /// What the functions of this name are; `None`: there are none. `rank` and its kind are window functions and, with WITHIN GROUP,
     /// aggregates.
     pub fn kind_of(&self, name: &[&str], within_group: bool) -> Option<ProcKind> {
-        let last = name.last()?;
-        let kinds: Vec<ProcKind> = expr::catalog::procs_by_name(last).map(|p| p.kind).collect();
-        let wanted = if within_group {
-            [ProcKind::Aggregate, ProcKind::Function, ProcKind::Window]
-        } else {
-            [ProcKind::Function, ProcKind::Window, ProcKind::Aggregate]
-        };
-        wanted.into_iter().find(|k| kinds.contains(k))
+        kind_of(name, within_group)
     }
 
     fn as_cast(&self, name: &[&str], args: &[HirScalar], positions: &[Pos], pos: Pos) -> Result<Option<HirScalar>, SqlError> {
@@ -790,6 +783,14 @@ impl Binder<'_> {
 }
 
 /// Functions that return NULL for no argument that is not NULL; a hint for the optimizer, so it may be short.
+pub fn kind_of(name: &[&str], within_group: bool) -> Option<ProcKind> {
+    let last = name.last()?;
+    let kinds: Vec<ProcKind> = expr::catalog::procs_by_name(last).map(|p| p.kind).collect();
+    let wanted =
+        if within_group { [ProcKind::Aggregate, ProcKind::Function, ProcKind::Window] } else { [ProcKind::Function, ProcKind::Window, ProcKind::Aggregate] };
+    wanted.into_iter().find(|k| kinds.contains(k))
+}
+
 fn never_null(name: &str) -> bool {
     matches!(name, "lower" | "upper" | "length" | "abs" | "int4pl" | "int8pl" | "int4mi" | "int8mi" | "int4mul" | "int8mul" | "textcat")
 }

@@ -38,6 +38,7 @@ pub enum Clause {
     Offset,
     Values,
     UpdateSet,
+    MergeWhen,
     Returning,
     Filter,
     Check,
@@ -65,6 +66,7 @@ impl Clause {
             Clause::Offset => "OFFSET",
             Clause::Values => "VALUES",
             Clause::UpdateSet => "UPDATE",
+            Clause::MergeWhen => "MERGE WHEN conditions",
             Clause::Returning => "RETURNING",
             Clause::Filter => "FILTER",
             Clause::Check => "check constraints",
@@ -194,7 +196,7 @@ pub struct CteEntry {
     /// The order of its rows, and whether no ORDER BY asks for it.
     pub order: (Vec<ColumnOrder>, bool),
     /// The item being defined in a place where it may not be used yet: the error to raise.
-    pub forbidden: Option<String>,
+    pub forbidden: Option<(repr::SqlState, String)>,
     pub used: Rc<std::cell::Cell<bool>>,
 }
 

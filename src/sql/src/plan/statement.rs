@@ -115,6 +115,7 @@ pub fn result_of(plan: &Plan) -> Option<RelDesc> {
         Plan::Insert(p) => p.returning.as_ref().map(|r| r.desc.clone()),
         Plan::Update(p) => p.returning.as_ref().map(|r| r.desc.clone()),
         Plan::Delete(p) => p.returning.as_ref().map(|r| r.desc.clone()),
+        Plan::With(p) => result_of(&p.body),
         Plan::ShowVariable(name) => Some(text_columns(&[shown_name(name)])),
         Plan::ShowAll => Some(text_columns(&["name", "setting", "description"])),
         Plan::Show(s) => Some(s.desc.clone()),
@@ -141,18 +142,15 @@ pub fn text_columns(names: &[&str]) -> RelDesc {
 impl Binder<'_> {
     pub(super) fn statement(&self, p: &ParsedStatement, s: &Statement) -> Result<Plan, SqlError> {
         match s {
-            Statement::Select(q) => self.select_statement(q),
-            Statement::Insert(i) => self.insert(i),
-            Statement::Update(u) => self.update(u),
-            Statement::Delete(d) => self.delete(d),
-            Statement::Truncate { names, restart_identity } => {
+            Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => self.rows_statement(s),
+            Statement::Truncate { names, restart_identity, cascade } => {
                 let tables = names.iter().map(|n| Ok(self.writable(n, "truncate")?.id)).collect::<Result<_, SqlError>>()?;
-                Ok(Plan::Truncate { tables, restart_identity: *restart_identity })
+                Ok(Plan::Truncate { tables, restart_identity: *restart_identity, cascade: *cascade })
             }
             Statement::Subscribe(s) => Ok(Plan::Subscribe(Box::new(self.subscribe(s)?))),
             Statement::Copy(c) => self.copy(c),
             Statement::CreateTable(c) => self.create_table(p, c),
-            Statement::CreateTableAs(c) => self.create_table_as(c),
+            Statement::CreateTableAs(c) => self.created_from_query(c),
             Statement::CreateView(v) => self.create_view(p, v),
             Statement::CreateIndex(i) => self.create_index(p, i),
             Statement::CreateSchema { name, if_not_exists } => Ok(Plan::CreateSchema { name: name.name.clone(), if_not_exists: *if_not_exists }),
@@ -194,6 +192,9 @@ impl Binder<'_> {
             Statement::Comment { kind, name, text } => self.comment(*kind, name, text.clone()),
             Statement::Begin(tag, m) => Ok(Plan::Begin(tag, m.clone())),
             Statement::SetTransaction { session, modes } => Ok(Plan::SetTransaction { session: *session, modes: modes.clone() }),
+            Statement::SetConstraints { names, deferred } => {
+                Ok(Plan::SetConstraints { names: names.as_ref().map(|n| n.iter().map(|n| n.last().to_owned()).collect()), deferred: *deferred })
+            }
             Statement::Commit { chain } => Ok(Plan::Commit { chain: *chain }),
             Statement::Rollback { chain } => Ok(Plan::Rollback { chain: *chain }),
             Statement::Savepoint(n) => Ok(Plan::Savepoint(n.name.clone())),
@@ -228,6 +229,9 @@ impl Binder<'_> {
                 if d.binary {
                     return Err(SqlError::unsupported("a binary cursor", "ask for binary results in the protocol"));
                 }
+                if let Statement::Select(q) = &*d.statement {
+                    read_only(q, "DECLARE CURSOR must not contain data-modifying statements in WITH")?;
+                }
                 Ok(Plan::Declare {
                     name: d.name.name.clone(),
                     hold: d.hold,
@@ -255,6 +259,19 @@ impl Binder<'_> {
         }
     }
 
+    /// A statement that reads or writes rows.
+    pub(super) fn rows_statement(&self, s: &Statement) -> Result<Plan, SqlError> {
+        let env = Env::default();
+        match s {
+            Statement::Select(q) => self.select_statement(q),
+            Statement::Insert(i) => self.with_writes(i.with.as_ref(), &env, |b, env| b.insert(i, env)),
+            Statement::Update(u) => self.with_writes(u.with.as_ref(), &env, |b, env| b.update(u, env)),
+            Statement::Delete(d) => self.with_writes(d.with.as_ref(), &env, |b, env| b.delete(d, env)),
+            Statement::Merge(m) => self.with_writes(m.with.as_ref(), &env, |b, env| b.merge(m, env)),
+            _ => Err(SqlError::internal("a statement without rows")),
+        }
+    }
+
     fn select_statement(&self, q: &ast::Query) -> Result<Plan, SqlError> {
         if let ast::QueryBody::Select(s) = &q.body {
             if let Some(into) = &s.into {
@@ -262,7 +279,7 @@ impl Binder<'_> {
                 if let ast::QueryBody::Select(s) = &mut plain.body {
                     s.into = None;
                 }
-                return self.create_table_as(&ast::CreateTableAs {
+                return self.created_from_query(&ast::CreateTableAs {
                     name: into.clone(),
                     if_not_exists: false,
                     columns: Vec::new(),
@@ -271,7 +288,23 @@ impl Binder<'_> {
                 });
             }
         }
-        Ok(Plan::Select(Box::new(self.select_plan(q)?)))
+        match &q.with {
+            Some(w) if writes(w) => self.with_writes(Some(w), &Env::default(), |b, env| {
+                let bound = b.query_body(q, env, true)?;
+                Ok(Plan::Select(Box::new(b.finished(q, bound)?)))
+            }),
+            _ => Ok(Plan::Select(Box::new(self.select_plan(q)?))),
+        }
+    }
+
+    fn created_from_query(&self, c: &ast::CreateTableAs) -> Result<Plan, SqlError> {
+        match &c.query.with {
+            Some(w) if writes(w) => self.with_writes(Some(w), &Env::default(), |b, env| {
+                let bound = b.query_body(&c.query, env, true)?;
+                b.create_table_as(c, b.finished(&c.query, bound)?)
+            }),
+            _ => self.create_table_as(c, self.select_plan(&c.query)?),
+        }
     }
 
     /// A query at the top of a statement.
@@ -281,6 +314,10 @@ impl Binder<'_> {
             Some(w) => self.with(w, &env, |b, env| b.query_body(q, env, true))?,
             None => self.query_body(q, &env, true)?,
         };
+        self.finished(q, bound)
+    }
+
+    fn finished(&self, q: &ast::Query, bound: Bound) -> Result<SelectPlan, SqlError> {
         let as_of = match &q.as_of {
             Some(a) => Some(self.as_of(a)?),
             None => None,
@@ -565,6 +602,19 @@ impl Binder<'_> {
             _ => text_columns(&["name", "comment"]),
         };
         Ok(Plan::Show(ShowPlan { kind: s.kind, schema, relation, like: s.like.clone(), desc }))
+    }
+}
+
+/// Whether an item writes.
+pub fn writes(w: &ast::With) -> bool {
+    w.ctes.iter().any(|c| matches!(c.query, ast::CteBody::Modify(_)))
+}
+
+/// Errors: 0A000 if an item of the query's WITH writes.
+pub fn read_only(q: &ast::Query, message: &str) -> Result<(), SqlError> {
+    match q.with.as_ref().is_some_and(writes) {
+        true => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message)),
+        false => Ok(()),
     }
 }
 

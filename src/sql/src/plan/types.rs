@@ -1,12 +1,12 @@
 //! Plans as data: one variant a statement.
 
 use super::source::FormatPlan;
-use crate::ast::{DiscardKind, FetchDirection, ObjectKind, ShowKind, TransactionMode};
+use crate::ast::{DiscardKind, FetchDirection, ForeignAction, ObjectKind, ShowKind, TransactionMode};
 use crate::catalog::{FullName, ObjectRef};
-use crate::hir::{Hir, HirScalar};
+use crate::hir::{Hir, HirRec, HirScalar};
 use crate::parse::ParsedStatement;
 use expr::ColumnOrder;
-use plan::Finishing;
+use plan::{Finishing, LocalId};
 use repr::{ColType, GlobalId, RelDesc, SqlError, SqlType, Value};
 
 /// What a statement means.
@@ -17,9 +17,13 @@ pub enum Plan {
     Insert(Box<InsertPlan>),
     Update(Box<UpdatePlan>),
     Delete(Box<DeletePlan>),
+    Merge(Box<MergePlan>),
+    /// A statement that writes in the sight of WITH, or whose WITH writes.
+    With(Box<WithPlan>),
     Truncate {
         tables: Vec<GlobalId>,
         restart_identity: bool,
+        cascade: bool,
     },
     CopyTo(Box<CopyToPlan>),
     CopyFrom(Box<CopyFromPlan>),
@@ -125,6 +129,11 @@ pub enum Plan {
     SetTransaction {
         session: bool,
         modes: Vec<TransactionMode>,
+    },
+    /// Names of constraints (None: ALL), and whether they wait for the commit.
+    SetConstraints {
+        names: Option<Vec<String>>,
+        deferred: bool,
     },
     Commit {
         chain: bool,
@@ -283,6 +292,63 @@ pub struct InsertPlan {
     pub checks: RowChecks,
 }
 
+/// The items are carried out in order, each once; all see the tables as they were before the statement, and what items before them returned.
+#[derive(Clone, Debug)]
+pub struct WithPlan {
+    pub items: Vec<WithItem>,
+    pub body: Plan,
+}
+
+/// In the plans of later items and of the body, `GetLocal` of the id is what the item gives.
+#[derive(Clone, Debug)]
+pub enum WithItem {
+    /// `volatile`: it gives other rows each time, so its rows are taken once.
+    Query {
+        id: LocalId,
+        value: Hir,
+        volatile: bool,
+    },
+    Recursive {
+        bindings: Vec<HirRec>,
+        limit: Option<u64>,
+        return_at_limit: bool,
+    },
+    Modify {
+        id: LocalId,
+        plan: Plan,
+    },
+}
+
+impl WithPlan {
+    /// Whether an item writes.
+    pub fn modifies(&self) -> bool {
+        self.items.iter().any(|i| matches!(i, WithItem::Modify { .. }))
+    }
+}
+
+/// MERGE: each row of `rows` says what becomes of a row of the table.
+#[derive(Clone, Debug)]
+pub struct MergePlan {
+    pub table: GlobalId,
+    pub arity: usize,
+    /// Old row ++ (int4) the number of the action, NULL for none ++ new row, NULLs where there is none.
+    pub rows: Hir,
+    pub actions: Vec<MergeStep>,
+    pub checks: RowChecks,
+    pub depends_on: Vec<GlobalId>,
+}
+
+#[derive(Clone, Debug)]
+pub enum MergeStep {
+    Nothing,
+    Update,
+    Delete,
+    /// With the defaults that differ from row to row.
+    Insert {
+        late: Vec<(usize, HirScalar)>,
+    },
+}
+
 #[derive(Clone, Debug)]
 pub struct ConflictPlan {
     /// The unique key that arbitrates; None: any (only with DO NOTHING).
@@ -295,6 +361,8 @@ pub enum ConflictPlanAction {
     Nothing,
     /// Over existing row ++ excluded row at level 0: the new row, column by column, and the condition.
     Update {
+        /// What the view written through computes of both rows: it follows them.
+        computed: Vec<Vec<HirScalar>>,
         row: Vec<HirScalar>,
         filter: Option<HirScalar>,
     },
@@ -303,6 +371,8 @@ pub enum ConflictPlanAction {
 /// RETURNING: over the affected row at level 0 (for UPDATE old row ++ new row ++ FROM columns as `rows` yields them).
 #[derive(Clone, Debug)]
 pub struct ReturningPlan {
+    /// What the view written through computes, step by step: it follows the row.
+    pub computed: Vec<Vec<HirScalar>>,
     pub exprs: Vec<HirScalar>,
     pub desc: RelDesc,
 }
@@ -316,6 +386,20 @@ pub struct RowChecks {
     pub checks: Vec<(String, HirScalar)>,
     /// Generated columns and what computes them from the others, before all tests.
     pub generated: Vec<(usize, HirScalar)>,
+    /// The views that the row is written through, from the table outwards; empty if none checks it.
+    pub views: Vec<ViewStep>,
+}
+
+/// A view over the row of its table.
+#[derive(Clone, Debug)]
+pub struct ViewStep {
+    pub view: String,
+    /// Over the row and what the views below compute.
+    pub filter: Option<HirScalar>,
+    /// Columns that follow.
+    pub computed: Vec<HirScalar>,
+    /// A new row must satisfy the filter: WITH CHECK OPTION.
+    pub checked: bool,
 }
 
 /// UPDATE: `rows` yields old row ++ new row (++ the FROM columns that RETURNING reads). Postgres updates a row once, whichever
@@ -351,6 +435,8 @@ pub struct CopyToPlan {
 #[derive(Clone, Debug)]
 pub enum CopySource {
     Select(Box<SelectPlan>),
+    /// A statement that writes, and its RETURNING.
+    Modify(Box<Plan>),
     Subscribe(Box<SubscribePlan>),
 }
 
@@ -402,7 +488,26 @@ pub struct CreateTablePlan {
     pub domains: Vec<GlobalId>,
     /// Name, columns, and whether it is the primary key.
     pub unique: Vec<(String, Vec<usize>, bool)>,
+    pub foreign: Vec<ForeignPlan>,
     pub options: Vec<(String, String)>,
+}
+
+/// A foreign key, with all names resolved.
+#[derive(Clone, Debug)]
+pub struct ForeignPlan {
+    pub name: String,
+    pub columns: Vec<usize>,
+    /// The table referred to; None: the one that refers.
+    pub parent: Option<GlobalId>,
+    /// For each of `columns` the column it refers to; together they are a unique key.
+    pub parent_columns: Vec<usize>,
+    pub full: bool,
+    pub on_delete: ForeignAction,
+    pub on_update: ForeignAction,
+    /// What SET NULL and SET DEFAULT set on delete; empty: all of `columns`.
+    pub set_columns: Vec<usize>,
+    pub deferrable: bool,
+    pub deferred: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -429,6 +534,7 @@ pub struct CreateViewPlan {
     /// The whole statement in that form.
     pub create_sql: String,
     pub options: Vec<(String, String)>,
+    pub check: Option<crate::catalog::CheckOption>,
     pub depends_on: Vec<GlobalId>,
 }
 

@@ -20,6 +20,16 @@ pub fn is_volatile(e: &HirScalar) -> bool {
     found
 }
 
+/// As [`is_volatile`], of a relation.
+pub fn is_volatile_hir(h: &Hir) -> bool {
+    let mut found = false;
+    rewrite_hir(&mut h.clone(), 0, &mut |s, _| {
+        found |= matches!(s, HirScalar::Call { func, .. } if func.volatility == expr::func::Volatility::Volatile);
+        !found
+    });
+    found
+}
+
 /// Pre-order rewriting: `f` says whether to go into the (possibly replaced) node's children.
 pub fn rewrite(e: &mut HirScalar, depth: usize, f: &mut dyn FnMut(&mut HirScalar, usize) -> bool) {
     stacker::maybe_grow(RED_ZONE, STACK, || {
@@ -162,6 +172,18 @@ pub fn hir_reads_level(h: &mut Hir, level: usize) -> bool {
         !found
     });
     found
+}
+
+/// Moves the columns from `from` on of the relation's own row by `by`.
+pub fn shift_columns(e: &mut HirScalar, from: usize, by: usize) {
+    rewrite(e, 0, &mut |s, d| {
+        if let HirScalar::Column(c, _) = s {
+            if c.level == d && c.column >= from {
+                c.column += by;
+            }
+        }
+        true
+    });
 }
 
 /// The least number of levels out that `e` reads; `None` if it reads no column.

@@ -47,6 +47,7 @@ impl Names {
                 unique,
                 generated: vec![],
                 def: Default::default(),
+                view: None,
             };
             n.relations.insert(name.name, Arc::new(rel));
         }
