@@ -55,6 +55,8 @@ pub struct Shared {
     pub(crate) sequences: Arc<sequences::Sequences>,
     /// When what this process has made became readable: arrangements, and tables that took another's place.
     pub(crate) born: parking_lot::Mutex<HashMap<repr::GlobalId, repr::Timestamp>>,
+    /// Where sessions put aside what is too much for memory; set at start.
+    store: std::sync::OnceLock<storage::StoreHandle>,
 }
 
 impl Shared {
@@ -71,7 +73,18 @@ impl Shared {
             metrics: session::metrics::Metrics::default(),
             sequences: Default::default(),
             born: Default::default(),
+            store: Default::default(),
         }
+    }
+
+    pub(crate) fn set_store(&self, store: storage::StoreHandle) {
+        // There is one store a process.
+        let _ = self.store.set(store);
+    }
+
+    /// Errors: 57P01 before the start.
+    pub(crate) fn store(&self) -> Result<storage::StoreHandle, SqlError> {
+        self.store.get().cloned().ok_or_else(shutting_down)
     }
 
     pub(crate) fn catalog(&self) -> Arc<Catalog> {

@@ -92,8 +92,9 @@ pub type RowUpdate = (Vec<Value>, Timestamp, Diff);
 
 #[derive(Debug)]
 pub enum Response {
-    /// Rows of a peek or `PeekOnce` in parts: columns and diffs (positive). Then `PeekDone`. More are made as credits are dropped.
-    PeekRows { id: GlobalId, rows: Deltas, credit: Credit },
+    /// Rows of a peek or `PeekOnce` in parts: columns and diffs. Then `PeekDone`. More are made as credits are dropped. `summed`, the same in all
+    /// parts: the diffs are positive. Otherwise rows of any part may cancel others, and the reader adds them up.
+    PeekRows { id: GlobalId, rows: Deltas, summed: bool, credit: Credit },
     /// The least error of the collection, or completion.
     PeekDone { id: GlobalId, result: Result<(), SqlError> },
     /// Consolidated changes with times in `[lower, upper)`. `upper` `None`: the subscription ended. An error ends it too, after the last clean time.

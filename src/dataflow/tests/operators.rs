@@ -192,7 +192,7 @@ fn taken(db: &Db, id: GlobalId) -> (usize, Vec<dataflow::flow::Credit>) {
     let (mut rows, mut credits) = (0, vec![]);
     while let Ok(r) = db.responses.recv_timeout(Duration::from_millis(500)) {
         match r {
-            Response::PeekRows { id: of, rows: part, credit } => {
+            Response::PeekRows { id: of, rows: part, credit, .. } => {
                 assert_eq!(of, id);
                 rows += part.len();
                 credits.push(credit);

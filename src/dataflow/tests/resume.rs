@@ -316,7 +316,7 @@ fn importer(w: &mut Worker, agent: &Agent<u64, i64>, as_of: u64, until: Option<u
     let log: Log = Default::default();
     let noted = log.clone();
     w.dataflow::<u64, _, _>(|scope| {
-        let (i, _) = import(agent, scope, "I", as_of, until, Default::default())?;
+        let (i, _) = import(agent, scope, "I", as_of, until, Default::default(), |_| {})?;
         let joined = join(i.clone(), i, "SelfJoin", JoinCfg { start: as_of, ..cfg(None, Duration::from_millis(1)) }, matched);
         let probe = Handle::new();
         note(joined, 0, &noted).probe_with(&probe);

@@ -276,6 +276,80 @@ impl RowCodec {
     }
 }
 
+/// A column that rows are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderBy {
+    pub column: usize,
+    pub desc: bool,
+    pub nulls_last: bool,
+}
+
+/// Rows as bytes that order as an ORDER BY does, ties by row bytes.
+///
+/// ```text
+///   [NULL or not, canonical (complemented if descending)] for each ordered column, then the row bytes
+/// ```
+#[derive(Clone, Debug)]
+pub struct OrderCodec {
+    rows: RowCodec,
+    order: Vec<OrderBy>,
+}
+
+impl OrderCodec {
+    pub fn new(types: Vec<ColType>, order: impl IntoIterator<Item = OrderBy>) -> OrderCodec {
+        let mut order: Vec<OrderBy> = order.into_iter().collect();
+        // Row bytes alone are in the order of the first columns.
+        if order.iter().enumerate().all(|(i, o)| o.column == i && !o.desc && o.nulls_last) {
+            order.clear();
+        }
+        OrderCodec { rows: RowCodec::new(types), order }
+    }
+
+    /// Calls `each` with the bytes of every row, one after another in `bytes`, and where in them its row bytes begin.
+    pub fn encode(&self, cols: &[ArrayRef], len: usize, bytes: &mut Vec<u8>, mut each: impl FnMut(&mut Vec<u8>, usize)) {
+        let mut rows = (Vec::new(), Vec::with_capacity(len));
+        self.rows.encode_rows(cols, len, &mut rows.0, &mut rows.1);
+        let readers: Vec<Reader<'_>> = self.order.iter().map(|o| Reader::new(&cols[o.column], &self.rows.types[o.column].ty)).collect();
+        let mut from = 0;
+        for (i, end) in rows.1.into_iter().enumerate() {
+            for (o, reader) in self.order.iter().zip(&readers) {
+                self.put(o, cols[o.column].is_null(i), bytes, |out| reader.canonical(i, out));
+            }
+            let split = bytes.len();
+            bytes.extend_from_slice(&rows.0[from..end as usize]);
+            from = end as usize;
+            each(bytes, split);
+        }
+    }
+
+    /// Appends the bytes of one row; answers where in them its row bytes begin.
+    pub fn encode_row(&self, row: &[Value], out: &mut Vec<u8>) -> usize {
+        for o in &self.order {
+            let (v, ty) = (&row[o.column], &self.rows.types[o.column].ty);
+            self.put(o, v.is_null(), out, |out| write_canonical(v, ty, out));
+        }
+        let split = out.len();
+        self.rows.encode_row(row, out);
+        split
+    }
+
+    fn put(&self, o: &OrderBy, is_null: bool, out: &mut Vec<u8>, canonical: impl FnOnce(&mut Vec<u8>)) {
+        out.push(u8::from(is_null == o.nulls_last));
+        if !is_null {
+            let start = out.len();
+            canonical(out);
+            if o.desc {
+                out[start..].iter_mut().for_each(|b| *b = !*b);
+            }
+        }
+    }
+
+    /// Appends the values of row bytes to `out`.
+    pub fn decode(&self, row: &[u8], out: &mut Vec<Value>) {
+        self.rows.decode_row_into(row, out);
+    }
+}
+
 /// Reads one canonical form into a builder, without a `Value` for the simple types.
 #[inline]
 fn push_canonical(ty: &SqlType, b: &mut Bytes<'_>, builder: &mut ColumnBuilder) {

@@ -220,6 +220,19 @@ impl FileWriter {
 
     /// Completes and syncs the file. Its name is not durable before the directory is synced too.
     pub(crate) fn finish(mut self, kill: &str) -> Result<Arc<FileRef>, SqlError> {
+        self.complete()?;
+        crate::kill::kill_point(kill);
+        self.ipc.get_ref().file.sync().map_err(|e| io_error("could not sync", &self.path, &e))?;
+        self.made()
+    }
+
+    /// Completes a file of which nothing is asked after a crash.
+    pub(crate) fn finish_unsynced(mut self) -> Result<Arc<FileRef>, SqlError> {
+        self.complete()?;
+        self.made()
+    }
+
+    fn complete(&mut self) -> Result<(), SqlError> {
         let footer =
             Footer { version: FILE_VERSION, shard: self.shard.0, crcs: std::mem::take(&mut self.crcs), stats: std::mem::take(&mut self.stats).finish() };
         let footer = serde_json::to_string(&footer).map_err(SqlError::internal)?;
@@ -229,11 +242,12 @@ impl FileWriter {
         self.meta.footer_crc = self.ipc.get_mut().take_crc();
         self.meta.bytes = self.ipc.get_ref().len;
         self.meta.sum = i64::try_from(self.sum).unwrap_or(if self.sum < 0 { i64::MIN } else { i64::MAX });
-        crate::kill::kill_point(kill);
-        self.ipc.get_ref().file.sync().map_err(|e| io_error("could not sync", &self.path, &e))?;
+        Ok(())
+    }
+
+    fn made(mut self) -> Result<Arc<FileRef>, SqlError> {
         self.finished = true;
-        let path = self.path.clone();
-        let dir = path.parent().unwrap_or(Path::new("."));
+        let dir = self.path.parent().unwrap_or(Path::new("."));
         let file = FileRef::new(self.disk.clone(), dir, self.shard, self.meta.clone());
         // What was written can be read: told like any other failure, since the disk may be full or the directory gone.
         if cfg!(debug_assertions) {

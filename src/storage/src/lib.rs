@@ -31,6 +31,8 @@ mod merge;
 pub mod meta;
 /// Opening a data directory.
 mod recover;
+/// What queries put aside.
+mod scratch;
 /// A shard's batches and tail; its manifest.
 mod shard;
 /// A disk in memory that crashes and fails on demand.
@@ -48,5 +50,6 @@ mod tick;
 
 pub use disk::{Disk, RealDisk};
 pub use kill::kill_point;
+pub use scratch::{Scratch, ScratchReader, ScratchWriter};
 pub use snapshot::Snapshot;
 pub use store::{ShardStats, StagedUnit, Store, StoreHandle, StoreOptions, StoreStats, Tick};

@@ -3,7 +3,7 @@
 //! ```text
 //!   LOCK      pid of the process that holds it           log/     tick log segments
 //!   FORMAT    "riverdelta data directory, format 1"      shards/  batch files
-//!                                                        meta/    metadata store
+//!   temp/     what queries put aside, emptied            meta/    metadata store
 //! ```
 
 use crate::disk::{Disk, Lock};
@@ -32,7 +32,7 @@ pub(crate) struct Recovered {
 }
 
 pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Recovered, SqlError> {
-    let (log_dir, shard_dir, meta_dir) = (dir.join("log"), dir.join("shards"), dir.join("meta"));
+    let (log_dir, shard_dir, meta_dir, temp_dir) = (dir.join("log"), dir.join("shards"), dir.join("meta"), dir.join("temp"));
     disk.create_dir(dir).map_err(|e| io_error("could not create", dir, &e))?;
     let lock_path = dir.join("LOCK");
     let lock = match disk.lock(&lock_path, &std::process::id().to_string()).map_err(|e| io_error("could not lock", &lock_path, &e))? {
@@ -40,8 +40,9 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Recovered, SqlErro
         Lock::Busy(holder) => return Err(in_use(dir, &holder)),
     };
     check_format(&*disk, dir)?;
-    let made = disk.create_dir(&log_dir).and_then(|()| disk.create_dir(&shard_dir)).and_then(|()| disk.sync_dir(dir));
+    let made = [&log_dir, &shard_dir, &temp_dir].into_iter().try_for_each(|d| disk.create_dir(d)).and_then(|()| disk.sync_dir(dir));
     made.map_err(|e| io_error("could not create", dir, &e))?;
+    crate::scratch::clear(&*disk, &temp_dir)?;
 
     let meta = disk.clone().open_meta(&meta_dir).map_err(|e| io_error("could not open", &meta_dir, &e))?;
     let entries = meta.load().map_err(|e| io_error("could not read", &meta_dir, &e))?;
@@ -110,6 +111,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Recovered, SqlErro
         disk,
         shard_dir,
         meta_dir,
+        temp_dir,
         meta,
         state: Mutex::new(state),
         folding: Mutex::new(()),

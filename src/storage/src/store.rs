@@ -78,6 +78,7 @@ pub(crate) struct Shared {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) shard_dir: PathBuf,
     pub(crate) meta_dir: PathBuf,
+    pub(crate) temp_dir: PathBuf,
     pub(crate) meta: Box<dyn Meta>,
     pub(crate) state: Mutex<State>,
     /// Held by the one who folds or merges.
@@ -454,6 +455,9 @@ pub struct StoreHandle {
 }
 
 impl StoreHandle {
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
     /// As [`Store::snapshot`].
     pub fn snapshot(&self, shard: GlobalId, as_of: Timestamp) -> Result<Snapshot, SqlError> {
         self.shared.snapshot(shard, as_of)

@@ -47,6 +47,7 @@ pub(super) fn start(store: Store, edges: Edges, shared: Arc<crate::Shared>) -> R
         shared.sequences.load(&k[key::SEQUENCE.len()..], &v);
     }
     *shared.catalog.write() = Arc::new(catalog);
+    shared.set_store(store.handle());
     let mut coordinator = Coordinator {
         store,
         cluster: edges.engine,

@@ -17,8 +17,12 @@ use tokio::sync::mpsc;
 const ROWS_QUEUED_MAX: i64 = 5_000_000;
 
 pub enum PeekMessage {
-    /// More rows are made once the credit is dropped.
-    Rows(Deltas, Credit),
+    /// More rows are made once the credit is dropped. `summed`: all diffs of the peek are positive.
+    Rows {
+        rows: Deltas,
+        summed: bool,
+        credit: Credit,
+    },
     Done(Result<(), SqlError>),
 }
 
@@ -99,9 +103,9 @@ impl Router {
     pub fn run(&self, responses: crossbeam_channel::Receiver<Response>, events: crossbeam_channel::Sender<Event>) {
         for response in responses {
             match response {
-                Response::PeekRows { id, rows, credit } => {
+                Response::PeekRows { id, rows, summed, credit } => {
                     if let Some(tx) = self.peeks.lock().get(&id) {
-                        let _ = tx.send(PeekMessage::Rows(rows, credit));
+                        let _ = tx.send(PeekMessage::Rows { rows, summed, credit });
                     }
                 }
                 Response::PeekDone { id, result } => {

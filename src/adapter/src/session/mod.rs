@@ -32,6 +32,8 @@ mod query;
 pub mod read_set;
 /// SHOW.
 mod show;
+/// Rows in order, in bounded memory.
+mod sorter;
 /// CREATE SOURCE, CREATE CONNECTION.
 mod source_ddl;
 /// SUBSCRIBE: from updates to rows.

@@ -1,10 +1,13 @@
 //! SELECT: plans, peeks, finishing, streams.
 //!
 //! ```text
-//!   HIR ─lower─► MIR ─system relations and own writes filled in─► optimize ─► PeekPlan ─► coordinator ─► rows ─finish─► client
+//!   HIR ─lower─► MIR ─system relations and own writes filled in─► optimize ─► PeekPlan ─► coordinator ─► parts ─┬──────────────┬─► client
+//!                                                                                             order, sums (`sorter`) └─► runs ─┘
 //! ```
+//! What comes in no order and never takes rows back goes to the client as it comes.
 
 use super::read_set::ReadSet;
+use super::sorter::{self, Sorter};
 use super::{guarded, now_micros, Cancel, Response, Session};
 use crate::catalog::Catalog;
 use crate::client::RowStream;
@@ -15,18 +18,22 @@ use expr::EvalCtx;
 use optimize::{OptimizeCtx, Peek};
 use plan::{Finishing, Id, Mir, PeekPlan};
 use repr::error::state;
-use repr::{ColType, Deltas, Diff, GlobalId, RelDesc, RowCodec, SqlError, SqlType, Timestamp, Value};
+use repr::{ColType, Deltas, Diff, GlobalId, RelDesc, SqlError, SqlType, Timestamp, Value};
 use sql::hir::{Hir, HirScalar};
 use sql::plan::{AsOfPlan, SelectPlan};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use storage::StoreHandle;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 pub type Row = Vec<Value>;
 
-/// Rows in one message to the client.
+/// Rows in one message to the client, and their bytes, about.
 const CHUNK_ROWS: usize = 1_024;
+const CHUNK_BYTES: usize = 1 << 20;
+/// Rows that are passed over before others may run.
+const YIELD_ROWS: usize = 16_384;
 
 /// A one-off query under way.
 pub(super) struct Running {
@@ -35,12 +42,45 @@ pub(super) struct Running {
     types: Vec<ColType>,
     cancel: Arc<Cancel>,
     deadline: Option<Instant>,
+    store: StoreHandle,
+    stage: Stage,
+    in_hand: Option<Held>,
+    /// Rows to be left out, and rows still wanted after them.
+    skip: u64,
+    left: u64,
 }
 
 enum RowSource {
     Rows(Vec<(Row, Diff)>),
     /// The guard is held for its drop.
     Peek(ReadStarted, #[allow(dead_code)] EndRead),
+}
+
+/// Where rows are taken from.
+enum Stage {
+    New,
+    /// As they come: a part, and the row in it.
+    Parts(Part, usize),
+    Sorted(sorter::Rows),
+}
+
+/// Rows that came together.
+enum Part {
+    Rows(Vec<(Row, Diff)>),
+    Columns(Deltas, Came),
+}
+
+/// More rows are made once this is dropped.
+struct Came {
+    summed: bool,
+    _credit: dataflow::flow::Credit,
+}
+
+/// A row, its size, and how often it is still to come.
+struct Held {
+    row: Row,
+    bytes: usize,
+    times: u64,
 }
 
 /// Tells the coordinator that a read is over, however it ends.
@@ -132,9 +172,8 @@ impl Session {
             PeekPlan::Arrangement { mfp, types, .. } => mfp.output_types(types),
             PeekPlan::Dataflow(lir) => lir.types.clone(),
         };
-        let (cancel, deadline) = (self.cancel.clone(), self.deadline);
         if let PeekPlan::Constant { rows, types } = plan {
-            return Ok(Running { source: RowSource::Rows(rows?), finishing: rest, types, cancel, deadline });
+            return Running::new(RowSource::Rows(rows?), rest, types, self);
         }
         let at = match as_of {
             Some(at) => at,
@@ -149,7 +188,7 @@ impl Session {
         };
         let request = ReadRequest { plan, imports, relations, at, ctx: Arc::new(ctx), limit };
         let shared = self.shared.clone();
-        let started = guarded(&cancel, deadline, shared.ask(|answer| Request::Read(request, answer))).await??;
+        let started = guarded(&self.cancel, self.deadline, shared.ask(|answer| Request::Read(request, answer))).await??;
         if !self.txn.in_block() {
             if let Some(o) = self.txn.open() {
                 // What an implicit transaction has read must still hold when it commits its writes.
@@ -157,7 +196,7 @@ impl Session {
             }
         }
         let end = EndRead::new(self.shared.clone(), started.id);
-        Ok(Running { source: RowSource::Peek(started, end), finishing: rest, types, cancel, deadline })
+        Running::new(RowSource::Peek(started, end), rest, types, self)
     }
 
     /// The catalog now, and the context that the statement's expressions are evaluated in.
@@ -322,127 +361,201 @@ fn add_writes(mir: &mut Mir, writes: &[(GlobalId, Deltas)], made: &BTreeSet<Glob
 }
 
 impl Running {
+    fn new(source: RowSource, finishing: Finishing, types: Vec<ColType>, session: &Session) -> Result<Running, SqlError> {
+        let (skip, left) = (finishing.offset, finishing.limit.unwrap_or(u64::MAX));
+        let (cancel, deadline, store) = (session.cancel.clone(), session.deadline, session.shared.store()?);
+        Ok(Running { source, finishing, types, cancel, deadline, store, stage: Stage::New, in_hand: None, skip, left })
+    }
+
     /// Rows as they come, in a stream that holds a bounded number of them.
-    pub(super) fn into_stream(self) -> RowStream {
+    pub(super) fn into_stream(mut self) -> RowStream {
         let (tx, receiver) = mpsc::channel(4);
         tokio::spawn(async move {
-            let (cancel, deadline) = (self.cancel.clone(), self.deadline);
-            let result = match guarded(&cancel, deadline, self.send_to(&tx)).await {
-                Ok(r) => r,
-                Err(e) => Err(e),
-            };
-            if let Err(e) = result {
-                let _ = tx.send(Err(e)).await;
+            loop {
+                let next = tokio::select! {
+                    next = self.next() => next.transpose(),
+                    // The client is gone.
+                    () = tx.closed() => return,
+                };
+                let Some(part) = next else { return };
+                let ends = part.is_err();
+                match guarded(&self.cancel, self.deadline, tx.send(part)).await {
+                    Ok(sent) if ends || sent.is_err() => return,
+                    Ok(_) => {}
+                    Err(e) => {
+                        let _ = tx.send(Err(e)).await;
+                        return;
+                    }
+                }
             }
         });
         RowStream { receiver }
     }
 
-    async fn send_to(self, tx: &mpsc::Sender<Result<Vec<Row>, SqlError>>) -> Result<(), SqlError> {
-        if self.finishing.order_by.is_empty() {
-            return self.send_unordered(tx).await;
-        }
-        for chunk in self.collect_ordered().await?.chunks(CHUNK_ROWS) {
-            if tx.send(Ok(chunk.to_vec())).await.is_err() {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    async fn send_unordered(self, tx: &mpsc::Sender<Result<Vec<Row>, SqlError>>) -> Result<(), SqlError> {
-        let Finishing { limit, offset, project, .. } = self.finishing;
-        let (mut skip, mut left) = (offset, limit.unwrap_or(u64::MAX));
-        let mut chunk: Vec<Row> = Vec::new();
-        let mut source = self.source;
-        while let Some(rows) = next_part(&mut source, &self.types).await? {
-            for (row, diff) in rows {
-                let mut n = diff.max(0) as u64;
-                let skipped = n.min(skip);
-                skip -= skipped;
-                n = (n - skipped).min(left);
-                left -= n;
-                for _ in 0..n {
-                    chunk.push(project.iter().map(|c| row[*c].clone()).collect());
-                    if chunk.len() >= CHUNK_ROWS && tx.send(Ok(std::mem::take(&mut chunk))).await.is_err() {
-                        return Ok(());
-                    }
-                }
-            }
-            if left == 0 {
-                break;
-            }
-        }
-        if !chunk.is_empty() {
-            let _ = tx.send(Ok(chunk)).await;
-        }
-        Ok(())
-    }
-
-    pub(super) async fn collect(self) -> Result<Vec<Row>, SqlError> {
-        let (cancel, deadline) = (self.cancel.clone(), self.deadline);
-        guarded(&cancel, deadline, self.collect_ordered()).await?
-    }
-
-    async fn collect_ordered(self) -> Result<Vec<Row>, SqlError> {
-        let Finishing { order_by, limit, offset, .. } = &self.finishing;
-        let wanted = limit.and_then(|n| usize::try_from(n.saturating_add(*offset)).ok()).filter(|_| !order_by.is_empty());
-        let mut rows: Vec<(Row, Diff)> = Vec::new();
-        let mut source = self.source;
-        while let Some(mut part) = next_part(&mut source, &self.types).await? {
+    /// All rows.
+    pub(super) async fn collect(mut self) -> Result<Vec<Row>, SqlError> {
+        let mut rows = Vec::new();
+        while let Some(mut part) = self.next().await? {
             rows.append(&mut part);
-            // Only the first rows are ever wanted: the others need not be held.
-            if let Some(n) = wanted.filter(|n| rows.len() / 2 > (*n).max(CHUNK_ROWS)) {
-                tokio::task::block_in_place(|| sort_rows(&mut rows, order_by, &self.types));
-                rows.truncate(n);
+        }
+        Ok(rows)
+    }
+
+    /// The next rows, in order (ties by row bytes), limited and projected; a row comes as often as its diff says. `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Row>>, SqlError> {
+        let (cancel, deadline) = (self.cancel.clone(), self.deadline);
+        guarded(&cancel, deadline, self.chunk()).await?
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Vec<Row>>, SqlError> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while self.left > 0 && rows.len() < CHUNK_ROWS && bytes < CHUNK_BYTES {
+            let held = match self.in_hand.take() {
+                Some(held) => held,
+                None => match self.advance().await? {
+                    Some(held) => held,
+                    None => break,
+                },
+            };
+            bytes += held.bytes;
+            self.left -= 1;
+            if held.times > 1 {
+                self.in_hand = Some(Held { row: held.row.clone(), times: held.times - 1, ..held });
+            }
+            rows.push(held.row);
+        }
+        if rows.is_empty() {
+            // Nothing more is wanted: what still makes rows stops.
+            self.source = RowSource::Rows(vec![]);
+            return Ok(None);
+        }
+        Ok(Some(rows))
+    }
+
+    /// The next row of which some are left after OFFSET.
+    async fn advance(&mut self) -> Result<Option<Held>, SqlError> {
+        let mut looked_at = 0;
+        loop {
+            let n = match &mut self.stage {
+                Stage::New => {
+                    self.begin().await?;
+                    continue;
+                }
+                Stage::Parts(part, at) if *at < part.len() => i128::from(part.diff(*at)),
+                Stage::Parts(..) => {
+                    // What was read goes first: who makes the next may wait for it.
+                    self.stage = Stage::Parts(Part::Rows(vec![]), 0);
+                    let Some(part) = next_part(&mut self.source).await? else { return Ok(None) };
+                    self.stage = Stage::Parts(part, 0);
+                    continue;
+                }
+                Stage::Sorted(rows) => match rows.next()? {
+                    Some(n) => n,
+                    None => return Ok(None),
+                },
+            };
+            if n < 0 {
+                return Err(dataflow::errors::negative_count("the result"));
+            }
+            let n = u64::try_from(n).unwrap_or(u64::MAX);
+            let skipped = n.min(self.skip);
+            self.skip -= skipped;
+            let held = (n > skipped).then(|| self.stage.row(&self.types, &self.finishing.project));
+            if let Stage::Parts(_, at) = &mut self.stage {
+                *at += 1;
+            }
+            if let Some((row, bytes)) = held {
+                return Ok(Some(Held { row, bytes, times: n - skipped }));
+            }
+            looked_at += 1;
+            if looked_at % YIELD_ROWS == 0 {
+                tokio::task::yield_now().await;
             }
         }
-        Ok(tokio::task::block_in_place(|| finish(rows, &self.finishing, &self.types)))
+    }
+
+    /// Takes what comes until the first row can be told: all of it, where there is an order or rows may still be taken back.
+    async fn begin(&mut self) -> Result<(), SqlError> {
+        let Finishing { order_by, limit, offset, .. } = &self.finishing;
+        let Some(first) = next_part(&mut self.source).await? else {
+            self.stage = Stage::Parts(Part::Rows(vec![]), 0);
+            return Ok(());
+        };
+        let summed = first.is_summed();
+        if order_by.is_empty() && summed {
+            self.stage = Stage::Parts(first, 0);
+            return Ok(());
+        }
+        let wanted = limit.filter(|_| summed && !order_by.is_empty()).map(|n| n.saturating_add(*offset));
+        let mut sorter = Sorter::new(order_by, &self.types, wanted, self.store.clone());
+        let mut next = Some(first);
+        while let Some(part) = next {
+            tokio::task::block_in_place(|| match &part {
+                Part::Rows(rows) => sorter.push_rows(rows),
+                Part::Columns(deltas, _) => sorter.push(deltas),
+            })?;
+            drop(part);
+            while !tokio::task::block_in_place(|| sorter.merge_step())? {
+                tokio::task::yield_now().await;
+            }
+            next = next_part(&mut self.source).await?;
+        }
+        self.stage = Stage::Sorted(tokio::task::block_in_place(|| sorter.finish())?);
+        Ok(())
     }
 }
 
-async fn next_part(source: &mut RowSource, types: &[ColType]) -> Result<Option<Vec<(Row, Diff)>>, SqlError> {
+impl Stage {
+    /// The row that it stands on, projected, and its size, about.
+    fn row(&self, types: &[ColType], project: &[usize]) -> (Row, usize) {
+        let (row, bytes) = match self {
+            Stage::New => (vec![], 0),
+            Stage::Parts(Part::Rows(rows), at) => (rows[*at].0.clone(), 0),
+            Stage::Parts(Part::Columns(deltas, _), at) => (deltas.rows.row(types, *at), deltas.rows.row_bytes(*at)),
+            Stage::Sorted(rows) => (rows.row(), rows.row_bytes()),
+        };
+        if project.iter().copied().eq(0..row.len()) {
+            return (row, bytes);
+        }
+        (project.iter().map(|c| row[*c].clone()).collect(), bytes)
+    }
+}
+
+impl Part {
+    fn len(&self) -> usize {
+        match self {
+            Part::Rows(rows) => rows.len(),
+            Part::Columns(deltas, _) => deltas.len(),
+        }
+    }
+    fn diff(&self, i: usize) -> Diff {
+        match self {
+            Part::Rows(rows) => rows[i].1,
+            Part::Columns(deltas, _) => *deltas.diffs.get(i),
+        }
+    }
+    /// Whether no row of this part or a later one takes another back.
+    fn is_summed(&self) -> bool {
+        match self {
+            Part::Rows(rows) => rows.iter().all(|r| r.1 >= 0),
+            Part::Columns(_, came) => came.summed,
+        }
+    }
+}
+
+async fn next_part(source: &mut RowSource) -> Result<Option<Part>, SqlError> {
     match source {
         RowSource::Rows(rows) if rows.is_empty() => Ok(None),
-        RowSource::Rows(rows) => Ok(Some(std::mem::take(rows))),
+        RowSource::Rows(rows) => Ok(Some(Part::Rows(std::mem::take(rows)))),
         RowSource::Peek(started, _) => match started.rows.recv().await {
-            Some(PeekMessage::Rows(d, _credit)) => Ok(Some((0..d.len()).map(|i| (d.rows.row(types, i), *d.diffs.get(i))).collect())),
-            Some(PeekMessage::Done(result)) => result.map(|()| None),
+            Some(PeekMessage::Rows { rows, summed, credit }) => Ok(Some(Part::Columns(rows, Came { summed, _credit: credit }))),
+            Some(PeekMessage::Done(result)) => {
+                *source = RowSource::Rows(vec![]);
+                result.map(|()| None)
+            }
             None => Err(crate::shutting_down()),
         },
     }
-}
-
-/// Order (ties by row bytes), offset, limit, projection; a row comes as often as its diff says.
-pub(super) fn finish(mut rows: Vec<(Row, Diff)>, finishing: &Finishing, types: &[ColType]) -> Vec<Row> {
-    if !finishing.order_by.is_empty() {
-        sort_rows(&mut rows, &finishing.order_by, types);
-    }
-    let expanded = rows.into_iter().flat_map(|(row, diff)| std::iter::repeat_n(row, diff.max(0) as usize));
-    let limit = finishing.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-    let offset = usize::try_from(finishing.offset).unwrap_or(usize::MAX);
-    expanded.skip(offset).take(limit).map(|row| finishing.project.iter().map(|c| row[*c].clone()).collect()).collect()
-}
-
-pub(super) fn sort_rows(rows: &mut [(Row, Diff)], order: &[expr::ColumnOrder], types: &[ColType]) {
-    let codec = RowCodec::new(types.to_vec());
-    rows.sort_by_cached_key(|(row, _)| {
-        let mut key = Vec::new();
-        for o in order {
-            let v = &row[o.column];
-            // NULL sorts last in the canonical form; `desc` turns values around, `nulls_last` says where NULLs go.
-            key.push(u8::from(v.is_null() == o.nulls_last));
-            if !v.is_null() {
-                let start = key.len();
-                repr::row::write_canonical(v, &types[o.column].ty, &mut key);
-                if o.desc {
-                    key[start..].iter_mut().for_each(|b| *b = !*b);
-                }
-            }
-        }
-        codec.encode_row(row, &mut key);
-        key
-    });
 }
 
 /// Rows known at once, as a response.

@@ -147,7 +147,7 @@ impl Shape {
         if !order.is_empty() {
             let mut types = vec![SqlType::Int8.not_null()];
             types.extend(self.types.iter().cloned());
-            query::sort_rows(&mut rows, order, &types);
+            super::sorter::sort_rows(&mut rows, order, &types);
         }
         out.extend(rows.into_iter().map(|(row, _)| self.start(t).into_iter().chain(row).collect()));
     }

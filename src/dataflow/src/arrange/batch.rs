@@ -9,6 +9,7 @@ use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::chunk::{ChunkBatch, ChunkBatchMerger};
 use differential_dataflow::trace::implementations::spine_fueled::{Merger, Spine, SpineBatch};
 use differential_dataflow::trace::Span;
+use repr::Col;
 use std::ops::Deref;
 use std::sync::Arc;
 use timely::progress::frontier::AntichainRef;
@@ -65,6 +66,18 @@ impl<T: Time, R: Weight> RowB<T, R> {
                 }
             }
         }
+    }
+    /// Whether an update that is to be seen takes back what others add.
+    pub fn retracts(&self) -> bool
+    where
+        R: PartialOrd + Default,
+    {
+        let zero = R::default();
+        self.chunks.iter().map(|c| c.body()).any(|b| match &b.diffs {
+            Col::Same(Some(d), n) if *d < zero => (0..*n).any(|u| self.time(b, u).is_some()),
+            Col::Same(..) => false,
+            Col::Many(diffs) => diffs.iter().enumerate().any(|(u, d)| *d < zero && self.time(b, u).is_some()),
+        })
     }
     pub fn updates(&self) -> usize {
         self.chunks.iter().map(|c| c.body().len()).sum()

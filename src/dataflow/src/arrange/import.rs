@@ -59,7 +59,7 @@ impl<T: Time, R: Weight> TraceReader for AsOf<T, R> {
 }
 
 /// Imports `agent`'s trace as of `as_of`. Setting `stop` and activating the operator ends the stream; whatever reads it
-/// must know that as stopped.
+/// must know that as stopped. `watch` sees each batch that the stream gets, and `None` once none will follow.
 /// Errors: `since` of the trace, if it is beyond `as_of`.
 pub fn import<'s, T: Time + TotalOrder, R: Weight>(
     agent: &Agent<T, R>,
@@ -68,6 +68,7 @@ pub fn import<'s, T: Time + TotalOrder, R: Weight>(
     as_of: T,
     until: Option<T>,
     stop: Rc<Cell<bool>>,
+    mut watch: impl FnMut(Option<&RowB<T, R>>) + 'static,
 ) -> Result<(Arranged<'s, AsOf<T, R>>, Activator), Antichain<T>> {
     let mut agent = agent.clone();
     if !agent.get_logical_compaction().less_equal(&as_of) {
@@ -83,6 +84,7 @@ pub fn import<'s, T: Time + TotalOrder, R: Weight>(
         drop(agent);
         let mut caps = CapabilitySet::from_elem(cap.delayed(&as_of));
         drop(cap);
+        let mut ended = false;
         move |output| {
             if stop.get() {
                 caps = CapabilitySet::new();
@@ -103,10 +105,15 @@ pub fn import<'s, T: Time + TotalOrder, R: Weight>(
                     TraceReplayInstruction::Span(s, hint) => {
                         if !hint.is_empty() && s.has_updates() {
                             let held = caps.delayed_stamp(&hint.map_pointwise(|t| t.join(&as_of)));
-                            output.session(&held).give(Span::new(s.desc, s.inner.map(|b| b.view(&as_of, &until))));
+                            let seen = s.inner.map(|b| b.view(&as_of, &until));
+                            seen.iter().for_each(|b| watch(Some(b)));
+                            output.session(&held).give(Span::new(s.desc, seen));
                         }
                     }
                 }
+            }
+            if caps.is_empty() && !std::mem::replace(&mut ended, true) {
+                watch(None);
             }
         }
     });

@@ -51,13 +51,12 @@ fn upper(frontiers: Frontiers<'_>) -> Option<Timestamp> {
     frontiers.iter().filter_map(|f| f.frontier().first().copied()).min()
 }
 
-/// The collection's content at `as_of`, once. `done` is set when this worker's part is over. `summed`: all its diffs are positive, so
-/// rows are sent as they come.
-pub fn peek_once(c: Collection<'_, Timestamp>, types: &[ColType], id: GlobalId, hub: Arc<Hub>, env: &Rc<Env>, summed: bool, done: Rc<Cell<bool>>) {
-    let oks = if summed { c.oks } else { consolidated(c.oks, Rc::new(Layout::whole(types.to_vec())), env) };
-    let c = Collection::new(oks, consolidated(c.errs, error_layout(), env));
+/// The collection's content at `as_of`, once, as it comes: the reader adds up what does not come summed. `done` is set when this worker's part
+/// is over.
+pub fn peek_once(c: Collection<'_, Timestamp>, id: GlobalId, hub: Arc<Hub>, env: &Rc<Env>, done: Rc<Cell<bool>>) {
+    let c = Collection::new(c.oks, consolidated(c.errs, error_layout(), env));
     let error: Rc<RefCell<Option<SqlError>>> = Default::default();
-    let (worst, errs_worst, out) = (error.clone(), error.clone(), hub.clone());
+    let (errs_worst, out) = (error.clone(), hub.clone());
     let note = |slot: &RefCell<Option<SqlError>>, e: SqlError| {
         let mut slot = slot.borrow_mut();
         if slot.as_ref().is_none_or(|old| e < *old) {
@@ -69,11 +68,7 @@ pub fn peek_once(c: Collection<'_, Timestamp>, types: &[ColType], id: GlobalId, 
         c,
         "PeekOnce",
         move |upd| {
-            if upd.diffs.iter().any(|d| *d < 0) {
-                note(&worst, errors::negative_count("the result"));
-            } else {
-                out.peek_rows(id, Deltas { rows: upd.batch, diffs: upd.diffs });
-            }
+            out.peek_rows(id, Deltas { rows: upd.batch, diffs: upd.diffs });
         },
         move |upd| {
             for i in 0..upd.len() {

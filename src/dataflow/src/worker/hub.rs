@@ -6,7 +6,7 @@
 //!   frontiers   the minimum over the workers; sizes are sums
 //! ```
 
-use crate::flow::Gate;
+use crate::flow::{Credit, Gate};
 use crate::protocol::{Response, RowUpdate};
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
@@ -39,6 +39,11 @@ struct Peek {
     gate: Arc<Gate>,
     /// Rows still wanted.
     left: Option<u64>,
+    /// Whether its rows come with positive diffs: the workers that have not told yet, and what the others said.
+    untold: usize,
+    summed: bool,
+    /// Rows that came before that was known.
+    held: Vec<(Deltas, Credit)>,
 }
 
 struct Subscribe {
@@ -74,11 +79,42 @@ impl Hub {
         let _ = self.out.send(r);
     }
 
-    /// The cancel flag and the gate of a peek; the first worker to ask announces it.
+    /// The cancel flag and the gate of a peek of an arrangement; the first worker to ask announces it.
     pub fn open_peek(&self, id: GlobalId, limit: Option<u64>) -> (Cancel, Arc<Gate>) {
         let mut state = self.state.lock();
-        let peek = state.peeks.entry(id).or_insert_with(|| Peek { left: limit, ..Peek::default() });
+        let peek = state.peeks.entry(id).or_insert_with(|| Peek { left: limit, summed: true, ..Peek::default() });
         (peek.cancel.clone(), peek.gate.clone())
+    }
+
+    /// The gate of a one-off result of a dataflow. Each worker then tells whether its part [comes summed](Hub::comes_summed).
+    pub fn open_result(&self, id: GlobalId) -> Arc<Gate> {
+        let mut state = self.state.lock();
+        let peek = state.peeks.entry(id).or_insert_with(|| Peek { summed: true, untold: self.peers, ..Peek::default() });
+        peek.gate.clone()
+    }
+
+    /// A worker tells whether what it reads makes positive diffs only. Rows go out once all workers have told.
+    pub fn comes_summed(&self, id: GlobalId, summed: bool) {
+        let mut state = self.state.lock();
+        let Some(peek) = state.peeks.get_mut(&id) else { return };
+        peek.untold = peek.untold.saturating_sub(1);
+        peek.summed &= summed;
+        if peek.untold == 0 {
+            let (summed, held) = (peek.summed, std::mem::take(&mut peek.held));
+            for (rows, credit) in held {
+                self.send(Response::PeekRows { id, rows, summed, credit });
+            }
+            self.end_peek(&mut state, id);
+        }
+    }
+
+    /// Answers a peek once all its parts are over and their rows sent.
+    fn end_peek(&self, state: &mut State, id: GlobalId) {
+        if let Some(peek) = state.peeks.get_mut(&id).filter(|p| p.done == self.peers && p.untold == 0) {
+            let error = peek.error.take();
+            state.peeks.remove(&id);
+            self.send(Response::PeekDone { id, result: error.map_or(Ok(()), Err) });
+        }
     }
 
     pub fn cancel_peek(&self, id: GlobalId) {
@@ -110,10 +146,16 @@ impl Hub {
         }
         let more = peek.left != Some(0);
         let credit = peek.gate.charge(rows.rows.bytes());
-        drop(state);
-        if !rows.is_empty() {
-            self.send(Response::PeekRows { id, rows, credit });
+        if rows.is_empty() {
+            return more;
         }
+        if peek.untold > 0 {
+            peek.held.push((rows, credit));
+            return more;
+        }
+        let summed = peek.summed;
+        drop(state);
+        self.send(Response::PeekRows { id, rows, summed, credit });
         more
     }
 
@@ -128,11 +170,7 @@ impl Hub {
                 _ => e,
             });
         }
-        if peek.done == self.peers {
-            let error = peek.error.take();
-            state.peeks.remove(&id);
-            self.send(Response::PeekDone { id, result: error.map_or(Ok(()), Err) });
-        }
+        self.end_peek(&mut state, id);
     }
 
     pub fn open_subscribe(&self, id: GlobalId, as_of: Timestamp, with_snapshot: bool) {

@@ -19,7 +19,7 @@ mod peek;
 pub use hub::Hub;
 pub use peek::Readers;
 
-use crate::arrange::{import, Agent, Layout};
+use crate::arrange::{import, Agent, Layout, RowB};
 use crate::flow::Gate;
 use crate::protocol::{Command, PeekRequest, SnapshotReader};
 use crate::render::{self, Collection, Context, Env, Traced};
@@ -62,6 +62,44 @@ struct Dataflow {
     told: Timestamp,
     /// Of a one-off result.
     gate: Option<Arc<Gate>>,
+    /// Of a one-off result whose reader does not know yet whether it comes summed.
+    verdict: Option<Verdict>,
+}
+
+/// What is asked before it is known whether a one-off result comes summed on this worker.
+struct Verdict {
+    desc: Arc<DataflowDesc>,
+    /// What is read from shards that have rows added only.
+    summed: BTreeSet<Id>,
+    /// What is read from arrangements.
+    imports: Vec<(GlobalId, Rc<Seen>)>,
+}
+
+/// What an import has seen of its arrangement.
+#[derive(Default)]
+struct Seen {
+    /// An update that takes rows back.
+    retraction: Cell<bool>,
+    /// All of it.
+    whole: Cell<bool>,
+}
+
+impl Verdict {
+    /// The one-off results, and whether they come summed; `None` while that is open.
+    fn tell(&self) -> Option<Vec<(GlobalId, bool)>> {
+        if !self.imports.iter().all(|(_, seen)| seen.whole.get() || seen.retraction.get()) {
+            return None;
+        }
+        let mut summed = self.summed.clone();
+        summed.extend(self.imports.iter().filter(|(_, seen)| !seen.retraction.get()).map(|i| Id::Global(i.0)));
+        for (id, lir) in &self.desc.builds {
+            if render::comes_summed(lir, &mut summed) {
+                summed.insert(Id::Global(*id));
+            }
+        }
+        let exports = self.desc.exports.iter();
+        Some(exports.filter_map(|e| if let Export::PeekOnce { id, on } = e { Some((*id, summed.contains(&Id::Global(*on)))) } else { None }).collect())
+    }
 }
 
 /// An exported arrangement.
@@ -143,7 +181,7 @@ fn slice(deltas: &Deltas, index: usize, peers: usize) -> Deltas {
 impl State<'_> {
     fn command(&mut self, c: Command) {
         match c {
-            Command::CreateDataflow { id, desc, shards } => self.create(id, &desc, shards),
+            Command::CreateDataflow { id, desc, shards } => self.create(id, desc, shards),
             Command::DropDataflow { id } => self.drop_dataflow(id),
             Command::CatchUp { id, ticks } => {
                 self.past.insert(id, ticks);
@@ -167,15 +205,14 @@ impl State<'_> {
         }
     }
 
-    fn create(&mut self, id: GlobalId, desc: &DataflowDesc, shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)>) {
+    fn create(&mut self, id: GlobalId, desc: Arc<DataflowDesc>, shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)>) {
         let stopped: Rc<Cell<bool>> = Default::default();
         let one_off = !desc.exports.is_empty() && desc.exports.iter().all(|e| matches!(e, Export::PeekOnce { .. }));
         let up_to = desc.exports.iter().filter_map(|e| if let Export::Subscribe { up_to, .. } = e { *up_to } else { None });
         let until = up_to.chain(desc.until).chain(one_off.then_some(desc.as_of + 1)).min();
-        let gate = desc.exports.iter().find_map(|e| if let Export::PeekOnce { id, .. } = e { Some(self.hub.open_peek(*id, None).1) } else { None });
+        let gate = desc.exports.iter().find_map(|e| if let Export::PeekOnce { id, .. } = e { Some(self.hub.open_result(*id)) } else { None });
         let env = Rc::new(Env { ctx: desc.ctx.clone(), as_of: desc.as_of, until, stopped: stopped.clone(), worker: self.index, gate: gate.clone() });
-        // What comes with positive diffs only.
-        let mut summed: BTreeSet<Id> = shards.iter().filter(|s| one_off && s.1.inserts_only()).map(|s| Id::Global(s.0)).collect();
+        let mut seen_of: Vec<(GlobalId, Rc<Seen>)> = Vec::new();
         let mut made = Dataflow {
             inputs: vec![],
             imports: vec![],
@@ -188,6 +225,7 @@ impl State<'_> {
             temporal: desc.builds.iter().any(|b| is_temporal(&b.1)),
             told: 0,
             gate,
+            verdict: None,
         };
         let (hub, indexes, peers) = (&self.hub, &mut self.indexes, self.peers);
         let mut exported: Vec<(GlobalId, Index)> = Vec::new();
@@ -203,15 +241,13 @@ impl State<'_> {
                     }
                     Import::Arrangement { object, index, types, .. } => {
                         made.imports.push(*index);
-                        bind_import(&mut cx, &mut made, indexes.get_mut(index), *object, *index, types);
+                        let seen = bind_import(&mut cx, &mut made, indexes.get_mut(index), *object, *index, types);
+                        seen_of.push((*object, seen));
                     }
                 }
             }
             for (id, lir) in &desc.builds {
                 let mut collection = cx.render(lir);
-                if one_off && render::comes_summed(lir, &mut summed) {
-                    summed.insert(Id::Global(*id));
-                }
                 for (_, listed) in desc.quarantine.iter().filter(|q| q.0 == *id) {
                     let (rest, rows) = render::quarantine(collection.errs, &env);
                     collection.errs = rest;
@@ -238,11 +274,15 @@ impl State<'_> {
                     Export::PeekOnce { id, .. } => {
                         let done: Rc<Cell<bool>> = Default::default();
                         made.peeks.push((*id, done.clone()));
-                        export::peek_once(collection, &types, *id, hub.clone(), &env, summed.contains(&Id::Global(*on)), done);
+                        export::peek_once(collection, *id, hub.clone(), &env, done);
                     }
                 }
             }
         });
+        if one_off {
+            let summed = shards.iter().filter(|s| s.1.inserts_only()).map(|s| Id::Global(s.0)).collect();
+            made.verdict = Some(Verdict { desc: desc.clone(), summed, imports: seen_of });
+        }
         for (index, i) in exported {
             made.exports.push(index);
             self.owners.insert(index, id);
@@ -289,6 +329,9 @@ impl State<'_> {
                 // Who waits for the reader sees that it is stopped.
                 d.gate.iter().for_each(|g| g.free());
                 for (peek, done) in &d.peeks {
+                    if d.verdict.is_some() {
+                        self.hub.comes_summed(*peek, false);
+                    }
                     if !done.replace(true) {
                         self.hub.peek_done(*peek, Err(cancelled()));
                     }
@@ -363,6 +406,12 @@ impl State<'_> {
             });
             false
         });
+        for d in self.dataflows.values_mut() {
+            if let Some(told) = d.verdict.as_ref().and_then(Verdict::tell) {
+                d.verdict = None;
+                told.into_iter().for_each(|(peek, summed)| self.hub.comes_summed(peek, summed));
+            }
+        }
         // A one-off dataflow is over when all its parts are.
         let over: Vec<GlobalId> = self
             .dataflows
@@ -410,14 +459,21 @@ fn size(agent: &Agent<Timestamp, Diff>) -> Size {
     size
 }
 
-/// Binds an imported arrangement, or, where that cannot be, the error that says why.
-fn bind_import(cx: &mut Context<'_, Timestamp>, made: &mut Dataflow, index: Option<&mut Index>, object: GlobalId, id: GlobalId, types: &[ColType]) {
+/// Binds an imported arrangement, or, where that cannot be, the error that says why. Answers with what the import sees.
+fn bind_import(cx: &mut Context<'_, Timestamp>, made: &mut Dataflow, index: Option<&mut Index>, object: GlobalId, id: GlobalId, types: &[ColType]) -> Rc<Seen> {
     let (as_of, until) = (cx.env.as_of, cx.env.until);
+    let seen: Rc<Seen> = Default::default();
+    let note = seen.clone();
+    let watch = move |batch: Option<&RowB<Timestamp, Diff>>| match batch {
+        None => note.whole.set(true),
+        Some(b) if !note.retraction.get() => note.retraction.set(b.retracts()),
+        Some(_) => {}
+    };
     let imported = match index {
         None => Err(SqlError::internal(format!("no arrangement {id} to import"))),
         Some(i) => {
-            let oks = import(&i.oks, cx.scope, &format!("Import {id}"), as_of, until, made.stopped.clone());
-            let errs = import(&i.errs, cx.scope, &format!("ImportErrors {id}"), as_of, until, made.stopped.clone());
+            let oks = import(&i.oks, cx.scope, &format!("Import {id}"), as_of, until, made.stopped.clone(), watch);
+            let errs = import(&i.errs, cx.scope, &format!("ImportErrors {id}"), as_of, until, made.stopped.clone(), |_| {});
             match (oks, errs) {
                 (Ok((oks, a)), Ok((errs, b))) => {
                     made.wake.extend([a, b]);
@@ -433,10 +489,12 @@ fn bind_import(cx: &mut Context<'_, Timestamp>, made: &mut Dataflow, index: Opti
             cx.bind_index(Id::Global(object), Traced::Imported(oks), layout, errs);
         }
         Err(e) => {
+            seen.whole.set(true);
             let failed = cx.failed(e);
             cx.bind(Id::Global(object), types.to_vec(), failed);
         }
     }
+    seen
 }
 
 /// Arranges a collection for others.

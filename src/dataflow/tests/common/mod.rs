@@ -207,6 +207,8 @@ impl Db {
                 *b.entry(show(&d.rows.row(types, k))).or_default() += d.diffs.get(k);
             }
         }
+        // What does not come summed is added up by its reader.
+        b.retain(|_, n| *n != 0);
         self.done.remove(&id).unwrap().map(|_| b)
     }
     /// Takes one response.
