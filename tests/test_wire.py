@@ -57,6 +57,17 @@ SCRIPTS = {
     "close and parse again": [parse("SELECT 1", "s"), close("S", "s"), parse("SELECT 2", "s"), bind(name="s"), execute(), SYNC],
     "close of nothing": [close("S", "nope"), close("P", "nope"), SYNC],
     "no such statement": [bind(name="nope"), SYNC, describe("S", "nope"), SYNC, describe("P", "nope"), SYNC, execute(0, "nope"), SYNC],
+    "Latin 1": [
+        query("SET client_encoding = 'LATIN1'"), query("SELECT 'naïve' AS \"é\", length('naïve')".encode("latin1")), query("SELECT 'é'::int".encode("latin1")),
+        parse("SELECT $1::text || 'ü', $2::bytea, to_jsonb($1::text)".encode("latin1")), bind([b"\xe9", b"\xe9"], formats=[0, 1], results=[1]), describe(), execute(), SYNC,
+        query("SELECT U&'\\20AC'"), query("SELECT 1"), query("SHOW client_encoding")],
+    "Shift JIS": [
+        query("SET client_encoding TO 'sjis'"), query("SELECT 'ソ表', length('日本')".encode("sjis")), query(b"SELECT '\x82'"), query("SELECT U&'\\00E9\\D55C'"), query("RESET client_encoding"),
+        query("SELECT '日本'")],
+    "an encoding that is none": [query("SET client_encoding = 'klingon'"), query("SHOW client_encoding")],
+    "a domain is told as what it is over": [
+        query("CREATE DOMAIN wd AS numeric(5,2) CHECK (VALUE > 0)"), query("SELECT 1.5::wd AS d, NULL::wd"), parse("SELECT $1::wd"),
+        bind([b"2"]), describe(), execute(), SYNC, query("DROP DOMAIN wd")],
     "unnamed is replaced": [parse("SELECT 1"), parse("SELECT 2"), bind(), execute(), SYNC],
     "skipped until sync": [parse("SELECT 1/(a-a) FROM wt"), bind(), execute(), parse("SELECT 1"), bind(), execute(), SYNC, parse("SELECT 2"), bind(), execute(), SYNC],
     "error in parse": [parse("SELECT nope"), bind(), describe(), execute(), SYNC],

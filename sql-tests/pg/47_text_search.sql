@@ -79,3 +79,15 @@ SET default_text_search_config = simple;
 SELECT to_tsvector('The Foxes'), to_tsquery('The & Foxes'), get_current_ts_config(), 'The Foxes' @@ 'the';
 RESET default_text_search_config;
 SELECT to_tsvector('The Foxes');
+
+-- headlines and statistics
+SELECT ts_headline('english', 'The most common type of search is to find all documents containing given query terms and return them', to_tsquery('english', 'query & terms'), 'MaxWords=8, MinWords=4');
+SELECT ts_headline('simple', 'a <b>bold</b> cat at http://x.org/cats with some well-known cats', to_tsquery('simple', 'cat | x.org/cats | known'), 'StartSel=[, StopSel=]');
+SELECT ts_headline('one two three four five six seven eight nine ten one two three four five six seven eight nine ten', 'seven'::tsquery, 'MaxFragments=2, MaxWords=4, MinWords=2, FragmentDelimiter=" / "');
+SELECT ts_headline('nothing here', 'else'::tsquery), ts_headline('', 'a'::tsquery), ts_headline('all of it', 'it'::tsquery, 'HighlightAll');
+SELECT ts_headline('x', 'x'::tsquery, 'MinWords=9, MaxWords=3'), 1;
+SELECT ts_headline('x', 'x'::tsquery, 'Nope=3'), 1;
+SELECT ts_headline('{"a": "one cat", "b": [1, "two cats", null]}'::jsonb, 'cat'::tsquery), ts_headline('{"b":"a cat" , "a":[ ]}'::json, 'cat'::tsquery);
+SELECT * FROM ts_stat('SELECT to_tsvector(''english'', t) FROM (VALUES (''a cat and cats''), (''dog, cat''), (NULL)) v(t)') ORDER BY word;
+SELECT word, nentry FROM ts_stat('SELECT d FROM (VALUES (''a:1A,2B b:3''::tsvector), (''a c:5A'')) v(d)', 'ab') ORDER BY word;
+SELECT * FROM ts_stat('SELECT 1');

@@ -80,14 +80,14 @@ class Raw:
 
     def decode(self, kind: str, body: bytes) -> tuple:
         if kind in "EN":
-            fields = {f[:1].decode(): f[1:].decode() for f in body.split(b"\0") if f}
+            fields = {f[:1].decode(): f[1:].decode(errors="backslashreplace") for f in body.split(b"\0") if f}
             return (kind, fields["S"], fields["C"], fields["M"], fields)
         if kind == "Z":
-            return (kind, body.decode())
+            return (kind, body.decode(errors="backslashreplace"))
         if kind == "C":
-            return (kind, body[:-1].decode())
+            return (kind, body[:-1].decode(errors="backslashreplace"))
         if kind == "S":
-            name, value = body[:-1].decode().split("\0")
+            name, value = body[:-1].decode(errors="backslashreplace").split("\0")
             self.params[name] = value
             return (kind, name, value)
         if kind == "K":
@@ -98,7 +98,7 @@ class Raw:
             for _ in range(n):
                 end = body.index(b"\0", at)
                 _, _, oid, size, typmod, fmt = struct.unpack_from("!IhIhih", body, end + 1)
-                cols.append((body[at:end].decode(), oid, size, typmod, fmt))
+                cols.append((body[at:end].decode(errors="backslashreplace"), oid, size, typmod, fmt))
                 at = end + 19
             return (kind, tuple(cols))
         if kind == "t":

@@ -166,7 +166,10 @@ impl Planner {
         };
         let (mut defaults, mut generated) = (Vec::new(), Vec::new());
         for (text, ty) in table.defaults.iter().zip(&item.desc.types) {
-            defaults.push(text.as_ref().map(|t| sql::plan::bind_default(t, &repr::RelDesc::default(), ty, &names)).transpose()?);
+            defaults.push(match text {
+                Some(t) => Some(sql::plan::bind_default(t, &repr::RelDesc::default(), ty, &names)?),
+                None => sql::plan::implied_default(ty, &names)?,
+            });
         }
         for (text, ty) in table.generated.iter().zip(&item.desc.types) {
             generated.push(text.as_ref().map(|t| sql::plan::bind_default(t, &item.desc, ty, &names)).transpose()?);
@@ -534,6 +537,16 @@ impl SqlCatalog for SessionCatalog<'_> {
         }
     }
 
+    fn domain_by_oid(&self, oid: u32) -> Option<(GlobalId, Arc<repr::types::Domain>)> {
+        match self.catalog.item(GlobalId(oid.into()))? {
+            item if item.oid() == oid => match &item.kind {
+                ItemKind::Domain(d) => Some((item.id, d.clone())),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn type_by_oid(&self, oid: u32) -> Option<SqlType> {
         type_by_oid(&self.catalog, oid)
     }
@@ -569,6 +582,8 @@ pub fn type_by_oid(catalog: &Catalog, oid: u32) -> Option<SqlType> {
     catalog.items().find_map(|i| match &i.kind {
         ItemKind::Type(t) if t.oid() == oid => Some(t.clone()),
         ItemKind::Type(t) if t.array_oid() == oid => Some(t.clone().array_of()),
+        ItemKind::Domain(d) if d.oid == oid => Some(d.as_type()),
+        ItemKind::Domain(d) if d.array_oid == oid => Some(d.as_type().array_of()),
         ItemKind::Type(t @ SqlType::UserRange(r)) if r.multirange_oid == oid => Some(t.range_partner()),
         ItemKind::Type(t @ SqlType::UserRange(r)) if r.multirange_array_oid == oid => Some(t.range_partner().array_of()),
         _ if i.row_type_oid() == oid => i.row_type(),

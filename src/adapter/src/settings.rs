@@ -3,6 +3,7 @@
 mod accepted;
 
 use repr::datetime::TimeZone;
+use repr::encoding::Encoding;
 use repr::error::state;
 use repr::{DateFormat, DateOrder, DateStyle, IntervalStyle, SqlError};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ enum Check {
     Millis,
     OneOf(&'static [&'static str]),
     TimeZone,
+    /// A name that Postgres knows for a character encoding.
+    Encoding,
     DateStyle,
     /// The session's user; `none` for the role beside it.
     Role,
@@ -60,7 +63,7 @@ const DEFS: &[Def] = &[
     def("backslash_quote", "safe_encoding", Check::OneOf(&["safe_encoding", "on", "off"]), "Sets whether \"\\'\" is allowed in string literals."),
     def("bytea_output", "hex", Check::OneOf(&["hex", "escape"]), "Sets the output format for bytea."),
     def("check_function_bodies", "on", Check::Bool, "Check routine bodies during CREATE."),
-    reported("client_encoding", "UTF8", Check::OneOf(&["utf8", "unicode", "sqlascii"]), "Sets the client's character set encoding."),
+    reported("client_encoding", "UTF8", Check::Encoding, "Sets the client's character set encoding."),
     def(
         "client_min_messages",
         "notice",
@@ -271,15 +274,6 @@ impl Settings {
                 .ok_or_else(|| invalid().with_hint("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")),
             Check::OneOf(options) => {
                 let v = value.trim().to_ascii_lowercase();
-                if def.name == "client_encoding" {
-                    // Postgres looks at letters and digits only: 'UTF-8', utf8 and "'utf-8'" are one name.
-                    let v: String = v.chars().filter(char::is_ascii_alphanumeric).collect();
-                    return if options.contains(&v.as_str()) {
-                        Ok(if v == "sqlascii" { "SQL_ASCII".into() } else { "UTF8".into() })
-                    } else {
-                        Err(SqlError::unsupported(format!("client encoding \"{value}\""), "use UTF8"))
-                    };
-                }
                 // Where on and off are among others, their other spellings are too.
                 let truth = match v.as_str() {
                     "true" | "yes" | "1" => "on",
@@ -292,6 +286,7 @@ impl Settings {
                     Err(invalid().with_hint(format!("Available values: {}.", options.join(", "))))
                 }
             }
+            Check::Encoding => Encoding::parse(value)?.map(|e| e.name().to_owned()).ok_or_else(invalid),
             Check::TimeZone => TimeZone::parse(value.trim()).filter(|z| z.offset_at(0) % 60 == 0).map(|z| z.name().to_string()).ok_or_else(invalid),
             Check::DateStyle => parse_date_style(value, self.date_style()).map(print_date_style).ok_or_else(invalid),
             Check::Role if value == self.value("session_authorization") || (value == "none" && def.name == "role") => Ok(value.to_string()),

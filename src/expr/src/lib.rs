@@ -16,6 +16,8 @@ pub mod agg;
 pub mod catalog;
 /// What an evaluation may know beside its arguments.
 pub mod ctx;
+/// Tests of domains.
+pub mod domain;
 /// Evaluation over batches.
 pub mod eval;
 /// Function entries and their lifting over columns.

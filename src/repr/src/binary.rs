@@ -42,6 +42,22 @@ const RANGE_UPPER_INF: u8 = 0x10;
 const FAMILY_V4: u8 = 2;
 const FAMILY_V6: u8 = 3;
 
+/// Whether the binary form of a type has text in it, which is in the client's encoding.
+pub fn has_text(ty: &SqlType) -> bool {
+    match ty.base() {
+        SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Name | SqlType::Char | SqlType::Unknown | SqlType::Json | SqlType::Jsonb => true,
+        SqlType::JsonPath | SqlType::Enum(_) | SqlType::TsVector | SqlType::TsQuery | SqlType::Map(_) => true,
+        SqlType::Record(r) => r.fields.is_empty() || r.fields.iter().any(|f| has_text(&f.1.ty)),
+        other => elem_type(other).is_some_and(has_text),
+    }
+}
+
+/// Whether that text stands among other bytes.
+pub fn has_parts(ty: &SqlType) -> bool {
+    let base = ty.base();
+    matches!(base, SqlType::TsVector | SqlType::TsQuery | SqlType::Record(_)) || !matches!(base, SqlType::Map(_)) && elem_type(base).is_some()
+}
+
 /// A value's bytes; NULL has none (the protocol marks it by its length).
 pub fn to_binary(value: &Value, ty: &SqlType) -> Vec<u8> {
     let mut out = Vec::new();
@@ -51,6 +67,7 @@ pub fn to_binary(value: &Value, ty: &SqlType) -> Vec<u8> {
 
 /// Appends a value's bytes.
 pub fn write_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
+    let ty = ty.base();
     match value {
         Value::Null => {}
         Value::Bool(v) => out.push(u8::from(*v)),
@@ -284,7 +301,7 @@ impl<'a> Reader<'a> {
 pub fn from_binary(bytes: &[u8], ty: &SqlType) -> Result<Value, SqlError> {
     let mut r = Reader(bytes);
     let value = read(&mut r, ty)?;
-    match (r.0.is_empty(), ty) {
+    match (r.0.is_empty(), ty.base()) {
         (true, _) => Ok(value),
         (false, SqlType::Range(_) | SqlType::Multirange(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_)) => {
             Err(SqlError::new(state::PROTOCOL_VIOLATION, "invalid message format"))
@@ -295,6 +312,7 @@ pub fn from_binary(bytes: &[u8], ty: &SqlType) -> Result<Value, SqlError> {
 
 fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
     Ok(match ty {
+        SqlType::Domain(d) => read(r, &d.base.ty)?,
         SqlType::Bool => Value::Bool(r.u8()? != 0),
         SqlType::Int2 => Value::Int2(r.fixed().map(i16::from_be_bytes)?),
         SqlType::Int4 => Value::Int4(r.i32()?),
@@ -488,13 +506,13 @@ fn read_array(r: &mut Reader<'_>, elem: &SqlType) -> Result<Value, SqlError> {
         count = count.saturating_mul(n.into());
         dims.push((n, lb));
     }
-    let missing = || bad("insufficient data left in message");
-    // Each element takes at least its length.
-    if count > (r.0.len() / 4) as i64 {
-        return Err(missing());
-    }
-    let elems = (0..count).map(|_| r.part(elem)).collect::<Result<Vec<_>, _>>();
-    let elems = elems.map_err(|e| if e.code == state::PROTOCOL_VIOLATION { missing() } else { e })?;
+    // One that is longer than what is left is told in another way than a message that ends.
+    let mut element = || match r.i32()? {
+        -1 => Ok(Value::Null),
+        n if usize::try_from(n).is_ok_and(|n| n <= r.0.len()) => from_binary(r.take(n as usize)?, elem),
+        _ => Err(bad("insufficient data left in message")),
+    };
+    let elems = (0..count).map(|_| element()).collect::<Result<Vec<_>, _>>()?;
     let dims = if elems.is_empty() { Vec::new() } else { dims };
     Ok(Value::Array(Box::new(ArrayValue { elems, dims })))
 }

@@ -205,7 +205,7 @@ fn range_elem<R: std::borrow::Borrow<RangeValue>>(ranges: &[R]) -> SqlType {
 
 /// The element type of a type that has elements.
 pub(crate) fn elem_type(ty: &SqlType) -> Option<&SqlType> {
-    match ty {
+    match ty.base() {
         SqlType::Array(e) | SqlType::List(e) | SqlType::Map(e) | SqlType::Range(e) | SqlType::Multirange(e) => Some(e),
         SqlType::UserRange(r) | SqlType::UserMultirange(r) => Some(&r.subtype),
         SqlType::Int2Vector => Some(&SqlType::Int2),
@@ -216,6 +216,7 @@ pub(crate) fn elem_type(ty: &SqlType) -> Option<&SqlType> {
 
 /// Calls `f` with each field of a record and its type.
 fn for_fields(fields: &[Value], ty: &SqlType, mut f: impl FnMut(&Value, &SqlType)) {
+    let ty = ty.base();
     match ty {
         SqlType::Record(r) if !r.fields.is_empty() => {
             for (i, (_, t)) in r.fields.iter().enumerate() {
@@ -228,6 +229,7 @@ fn for_fields(fields: &[Value], ty: &SqlType, mut f: impl FnMut(&Value, &SqlType
 
 /// Appends the canonical bytes of a value of type `ty`.
 pub fn write_canonical(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
+    let ty = ty.base();
     if value.is_null() {
         return out.push(NULL);
     }
@@ -293,6 +295,7 @@ pub fn write_canonical(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
 
 /// Appends what [`write_canonical`] left out; nothing for NULL and for types where equal is identical.
 pub(crate) fn write_suffix(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
+    let ty = ty.base();
     match value {
         Value::Float4(v) if *v == 0.0 => out.push(u8::from(v.is_sign_negative())),
         Value::Float8(v) if *v == 0.0 => out.push(u8::from(v.is_sign_negative())),
@@ -323,6 +326,7 @@ pub(crate) fn write_suffix(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
 
 /// Gives a value that was read by [`read_canonical`] its own form back.
 pub(crate) fn apply_suffix(value: &mut Value, ty: &SqlType, b: &mut Bytes<'_>) {
+    let ty = ty.base();
     match value {
         Value::Float4(v) if *v == 0.0 => *v = if b.u8() == 1 { -0.0 } else { 0.0 },
         Value::Float8(v) if *v == 0.0 => *v = if b.u8() == 1 { -0.0 } else { 0.0 },
@@ -712,10 +716,15 @@ fn clamp_i32(v: i128) -> i32 {
 
 /// The value whose canonical bytes stand at `b`: of the equal ones the plainest, until [`apply_suffix`] is called.
 pub(crate) fn read_canonical(ty: &SqlType, b: &mut Bytes<'_>) -> Value {
-    if b.u8() != PRESENT {
-        return Value::Null;
+    match b.u8() {
+        PRESENT => read_present(ty, b),
+        _ => Value::Null,
     }
+}
+
+fn read_present(ty: &SqlType, b: &mut Bytes<'_>) -> Value {
     match ty {
+        SqlType::Domain(d) => read_present(&d.base.ty, b),
         SqlType::Bool => Value::Bool(b.u8() != 0),
         SqlType::Int2 => Value::Int2(read_i16(b)),
         SqlType::Int4 => Value::Int4(read_i32(b)),
@@ -813,6 +822,7 @@ pub(crate) fn read_i64(b: &mut Bytes<'_>) -> i64 {
 
 /// Moves past one canonical form.
 pub(crate) fn skip_canonical(ty: &SqlType, b: &mut Bytes<'_>) {
+    let ty = ty.base();
     if b.0.first() != Some(&PRESENT) {
         b.take(1);
         return;

@@ -26,6 +26,7 @@ pub use crate::value_bytes::{decode_numeric, decode_value, encode_numeric, encod
 
 /// The Arrow type that holds `ty`.
 pub fn physical(ty: &SqlType) -> DataType {
+    let ty = ty.base();
     match ty {
         SqlType::Bool => DataType::Boolean,
         SqlType::Int2 => DataType::Int16,
@@ -53,6 +54,7 @@ pub fn physical(ty: &SqlType) -> DataType {
 
 /// Value `i` of a column of type `ty`.
 pub fn get(col: &ArrayRef, ty: &SqlType, i: usize) -> Value {
+    let ty = ty.base();
     if col.is_null(i) {
         return Value::Null;
     }
@@ -108,7 +110,7 @@ impl ColumnBuilder {
             DataType::Float32 => ColumnBuilder::Float4(Float32Builder::with_capacity(capacity)),
             DataType::Float64 => ColumnBuilder::Float8(Float64Builder::with_capacity(capacity)),
             DataType::Utf8 => ColumnBuilder::Text(StringBuilder::with_capacity(capacity, capacity * 8)),
-            _ => ColumnBuilder::Binary(BinaryBuilder::with_capacity(capacity, capacity * 8), ty.clone(), Vec::new()),
+            _ => ColumnBuilder::Binary(BinaryBuilder::with_capacity(capacity, capacity * 8), ty.base().clone(), Vec::new()),
         }
     }
 

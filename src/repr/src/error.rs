@@ -162,6 +162,9 @@ pub struct ErrorFields {
     pub table: Option<String>,
     pub column: Option<String>,
     pub constraint: Option<String>,
+    /// A domain.
+    #[serde(default)]
+    pub datatype: Option<String>,
     /// Where it arose, as a person reads it: `COPY t, line 3, column a: "x"`.
     pub context: Option<String>,
 }
@@ -183,6 +186,10 @@ impl SqlError {
     }
     pub fn of_constraint(mut self, constraint: impl Into<String>) -> SqlError {
         self.fields().constraint = Some(constraint.into());
+        self
+    }
+    pub fn of_datatype(mut self, datatype: impl Into<String>) -> SqlError {
+        self.fields().datatype = Some(datatype.into());
         self
     }
     pub fn in_context(mut self, context: impl Into<String>) -> SqlError {

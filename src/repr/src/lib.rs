@@ -18,6 +18,8 @@ pub mod canonical;
 pub mod column;
 /// Dates, times, intervals: calendar, zones, text, arithmetic.
 pub mod datetime;
+/// Character encodings of clients.
+pub mod encoding;
 /// Errors with SQLSTATE.
 pub mod error;
 /// Geometric values.

@@ -56,6 +56,7 @@ enum Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(col: &'a ArrayRef, ty: &'a SqlType) -> Reader<'a> {
+        let ty = ty.base();
         use arrow_schema::DataType::*;
         match col.data_type() {
             Boolean => Reader::Bool(col.as_boolean()),

@@ -71,6 +71,8 @@ pub enum SqlType {
     /// An anonymous or named composite type.
     Record(Arc<RecordType>),
     Enum(Arc<EnumType>),
+    /// A type with conditions. What its values look like, the type that it is over says ([`SqlType::base`]).
+    Domain(Arc<DomainType>),
     /// Materialize's `T LIST` and `map[text=>T]`.
     List(Box<SqlType>),
     Map(Box<SqlType>),
@@ -131,18 +133,64 @@ pub struct RecordType {
     pub fields: Vec<(String, ColType)>,
 }
 
-/// A domain: a type with what its values must satisfy. Values and columns have the base type; what makes one checks it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Domain {
+/// A domain as the type of a value: which one it is and what it is over. What its values must satisfy changes, and is asked of the catalog
+/// ([`Domain`]) where a value is made. One number is one type.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DomainType {
     pub oid: u32,
+    pub array_oid: u32,
     pub name: String,
     /// Never a domain: those of a domain over another are flattened.
     pub base: ColType,
+}
+
+impl PartialEq for DomainType {
+    fn eq(&self, other: &DomainType) -> bool {
+        self.oid == other.oid
+    }
+}
+impl Eq for DomainType {}
+impl PartialOrd for DomainType {
+    fn partial_cmp(&self, other: &DomainType) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for DomainType {
+    fn cmp(&self, other: &DomainType) -> std::cmp::Ordering {
+        self.oid.cmp(&other.oid)
+    }
+}
+impl std::hash::Hash for DomainType {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.oid.hash(state);
+    }
+}
+
+/// A domain's definition: what its values must satisfy.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Domain {
+    pub oid: u32,
+    /// 0: it was made before domains had arrays.
+    #[serde(default)]
+    pub array_oid: u32,
+    pub name: String,
+    /// Never a domain: those of a domain over another are flattened.
+    pub base: ColType,
+    /// The domain that it is over, if it is over one.
+    #[serde(default)]
+    pub parent: Option<u32>,
     pub not_null: bool,
     /// SQL text.
     pub default: Option<String>,
     /// Name and SQL text over VALUE, in the order they are tested.
     pub checks: Vec<(String, String)>,
+}
+
+impl Domain {
+    /// The type of its values.
+    pub fn as_type(&self) -> SqlType {
+        SqlType::Domain(Arc::new(DomainType { oid: self.oid, array_oid: self.array_oid, name: self.name.clone(), base: self.base.clone() }))
+    }
 }
 
 /// An enumeration: labels in their order. A value is its label's code.
@@ -358,6 +406,7 @@ impl SqlType {
             SqlType::Multirange(e) => RANGES.iter().find(|r| r.0 == **e).map_or(0, |r| r.5),
             SqlType::Record(r) => r.oid,
             SqlType::Enum(e) => e.oid,
+            SqlType::Domain(d) => d.oid,
             SqlType::UserRange(r) => r.oid,
             SqlType::UserMultirange(r) => r.multirange_oid,
             SqlType::List(_) => LIST_OID,
@@ -374,6 +423,7 @@ impl SqlType {
             SqlType::Record(r) if r.array_oid != 0 => r.array_oid,
             SqlType::Record(_) => RECORD_ARRAY_OID,
             SqlType::Enum(e) => e.array_oid,
+            SqlType::Domain(d) => d.array_oid,
             SqlType::UserRange(r) => r.array_oid,
             SqlType::UserMultirange(r) => r.multirange_array_oid,
             SqlType::Array(_) => self.oid(),
@@ -437,6 +487,7 @@ impl SqlType {
             SqlType::Multirange(e) => RANGES.iter().find(|r| r.0 == **e).map_or_else(|| "anymultirange".into(), |r| r.4.into()),
             SqlType::Record(r) => r.name.clone().unwrap_or_else(|| "record".into()),
             SqlType::Enum(e) => e.name.clone(),
+            SqlType::Domain(d) => d.name.clone(),
             SqlType::UserRange(r) => r.name.clone(),
             SqlType::UserMultirange(r) => r.multirange_name.clone(),
             SqlType::List(_) => "list".into(),
@@ -451,16 +502,20 @@ impl SqlType {
             SqlType::Array(e) => format!("{}[]", e.sql_name()),
             SqlType::List(e) => format!("{} list", e.sql_name()),
             SqlType::Map(e) => format!("map[text=>{}]", e.sql_name()),
-            SqlType::Range(_) | SqlType::Multirange(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_) | SqlType::Record(_) | SqlType::Enum(_) => {
-                self.pg_name()
-            }
+            SqlType::Range(_)
+            | SqlType::Multirange(_)
+            | SqlType::UserRange(_)
+            | SqlType::UserMultirange(_)
+            | SqlType::Record(_)
+            | SqlType::Enum(_)
+            | SqlType::Domain(_) => self.pg_name(),
             simple => SIMPLE.iter().find(|s| s.0 == *simple).map_or_else(|| "unknown".into(), |s| s.4.into()),
         }
     }
 
     /// `pg_type.typlen`: bytes of a fixed-length type, -1 for a varlena.
     pub fn typlen(&self) -> i16 {
-        match self {
+        match self.base() {
             SqlType::Bool | SqlType::Char => 1,
             SqlType::Int2 | SqlType::UInt2 => 2,
             SqlType::Int4
@@ -495,7 +550,7 @@ impl SqlType {
 
     /// Whether values that are equal can print differently (1.0 and 1.00): such a column's key bytes do not give its value back.
     pub fn equal_is_not_identical(&self) -> bool {
-        match self {
+        match self.base() {
             SqlType::Float4 | SqlType::Float8 | SqlType::Numeric | SqlType::Bpchar | SqlType::Interval | SqlType::Jsonb | SqlType::TsQuery => true,
             SqlType::Array(e) | SqlType::Range(e) | SqlType::Multirange(e) | SqlType::List(e) | SqlType::Map(e) => e.equal_is_not_identical(),
             SqlType::UserRange(r) | SqlType::UserMultirange(r) => r.subtype.equal_is_not_identical(),
@@ -507,7 +562,7 @@ impl SqlType {
     /// Whether the type has a btree class, so that it can be ordered, grouped and made distinct. Several of the types that have none have an
     /// operator `=` all the same, which is no equality.
     pub fn has_order(&self) -> bool {
-        match self {
+        match self.base() {
             SqlType::Geo(_) | SqlType::Json | SqlType::JsonPath => false,
             SqlType::Array(e) => e.has_order(),
             _ => true,
@@ -516,7 +571,7 @@ impl SqlType {
 
     /// What separates elements in the text of an array of this type.
     pub fn delimiter(&self) -> char {
-        match self {
+        match self.base() {
             SqlType::Geo(GeoKind::Box) => ';',
             _ => ',',
         }
@@ -555,6 +610,46 @@ impl SqlType {
         matches!(self, SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Name | SqlType::Char | SqlType::Unknown)
     }
 
+    /// What a domain is over; itself for other types. Values of both are the same.
+    pub fn base(&self) -> &SqlType {
+        match self {
+            SqlType::Domain(d) => &d.base.ty,
+            other => other,
+        }
+    }
+
+    /// Whether a domain is named anywhere in the type.
+    pub fn has_domain(&self) -> bool {
+        match self {
+            SqlType::Domain(_) => true,
+            SqlType::Array(e) | SqlType::List(e) | SqlType::Map(e) | SqlType::Range(e) | SqlType::Multirange(e) => e.has_domain(),
+            SqlType::UserRange(r) | SqlType::UserMultirange(r) => r.subtype.has_domain(),
+            SqlType::Record(r) => r.fields.iter().any(|f| f.1.ty.has_domain()),
+            _ => false,
+        }
+    }
+
+    /// The type with every domain in it replaced by what it is over.
+    pub fn without_domains(&self) -> SqlType {
+        let inner = |e: &SqlType| Box::new(e.without_domains());
+        match self {
+            t if !t.has_domain() => t.clone(),
+            SqlType::Domain(d) => d.base.ty.without_domains(),
+            SqlType::Array(e) => match e.without_domains() {
+                // An array of a domain over arrays has no name without the domain.
+                SqlType::Array(_) => self.clone(),
+                e => SqlType::Array(Box::new(e)),
+            },
+            SqlType::List(e) => SqlType::List(inner(e)),
+            SqlType::Map(e) => SqlType::Map(inner(e)),
+            SqlType::Record(r) => {
+                let fields = r.fields.iter().map(|(n, t)| (n.clone(), t.without_domains())).collect();
+                SqlType::Record(Arc::new(RecordType { fields, ..(**r).clone() }))
+            }
+            other => other.clone(),
+        }
+    }
+
     pub fn array_of(self) -> SqlType {
         SqlType::Array(Box::new(self))
     }
@@ -585,6 +680,18 @@ pub struct ColType {
 }
 
 impl ColType {
+    /// The column as one of what its domain is over, modifier included; itself for other types.
+    pub fn base(&self) -> ColType {
+        match &self.ty {
+            SqlType::Domain(d) => ColType { nullable: self.nullable, ..d.base.clone() },
+            _ => self.clone(),
+        }
+    }
+    /// [`SqlType::without_domains`], modifier included.
+    pub fn without_domains(&self) -> ColType {
+        let base = self.base();
+        ColType { ty: base.ty.without_domains(), ..base }
+    }
     pub fn with_typmod(mut self, typmod: i32) -> ColType {
         self.typmod = typmod;
         self

@@ -186,7 +186,7 @@ impl Value {
         match (self, other) {
             (Value::Int4(x), Value::Int4(y)) => x.cmp(y),
             (Value::Int8(x), Value::Int8(y)) => x.cmp(y),
-            (Value::Text(x), Value::Text(y)) if *ty != SqlType::Bpchar => x.as_bytes().cmp(y.as_bytes()),
+            (Value::Text(x), Value::Text(y)) if *ty.base() != SqlType::Bpchar => x.as_bytes().cmp(y.as_bytes()),
             _ => {
                 crate::row::write_canonical(self, ty, &mut a);
                 crate::row::write_canonical(other, ty, &mut b);

@@ -24,6 +24,7 @@ const SPECIAL: u16 = 0xffff;
 /// Appends the bytes that a Binary column holds for `value`: compact, exact (display form included), not ordered.
 /// Strings, numbers and the like inside arrays and records have a length in front.
 pub fn encode_value(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
+    let ty = ty.base();
     match value {
         Value::Null => {}
         Value::Bool(v) => out.push(u8::from(*v)),
@@ -97,6 +98,7 @@ pub fn encode_value(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
 pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
     let mut b = Bytes(bytes);
     match ty {
+        SqlType::Domain(d) => decode_value(&d.base.ty, bytes),
         SqlType::Bool => Value::Bool(b.u8() != 0),
         SqlType::Int2 => Value::Int2(i16::from_le_bytes(b.fixed())),
         SqlType::Int4 => Value::Int4(i32::from_le_bytes(b.fixed())),
@@ -175,7 +177,7 @@ pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
 
 /// Bytes of a value of this type inside another; `None` if they vary.
 fn part_len(ty: &SqlType) -> Option<usize> {
-    match ty {
+    match ty.base() {
         SqlType::Bool => Some(1),
         SqlType::Int2 | SqlType::UInt2 => Some(2),
         SqlType::Int4 | SqlType::Date | SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) | SqlType::Float4 => Some(4),

@@ -26,6 +26,11 @@ pub trait SqlCatalog {
         None
     }
 
+    /// A domain by its OID.
+    fn domain_by_oid(&self, _: u32) -> Option<(GlobalId, Arc<Domain>)> {
+        None
+    }
+
     /// A user-defined type by the OID of the type or of its array.
     fn type_by_oid(&self, oid: u32) -> Option<SqlType>;
 

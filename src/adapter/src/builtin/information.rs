@@ -229,6 +229,8 @@ fn column(c: &Catalog, out: &mut Rows<'_>, i: &Item, n: usize) {
 }
 
 fn column_row<'a>(schema: &str, relation: &str, name: &str, n: usize, ty: &ColType, default: Value) -> Vec<(&'a str, Value)> {
+    let declared = ty;
+    let ty = &declared.base();
     let data_type = match &ty.ty {
         SqlType::Array(_) => "ARRAY".to_string(),
         SqlType::Enum(_) | SqlType::Record(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_) => "USER-DEFINED".to_string(),
@@ -267,6 +269,7 @@ fn column_row<'a>(schema: &str, relation: &str, name: &str, n: usize, ty: &ColTy
         }
         _ => Value::Null,
     };
+    let of_domain = |s: &str| if matches!(declared.ty, SqlType::Domain(_)) { text(s) } else { Value::Null };
     let udt_schema =
         if matches!(ty.ty, SqlType::Enum(_) | SqlType::Record(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_)) { "public" } else { "pg_catalog" };
     vec![
@@ -293,5 +296,8 @@ fn column_row<'a>(schema: &str, relation: &str, name: &str, n: usize, ty: &ColTy
         ("identity_cycle", yes_no(false)),
         ("is_generated", text("NEVER")),
         ("is_updatable", yes_no(true)),
+        ("domain_catalog", of_domain(DATABASE)),
+        ("domain_schema", of_domain("public")),
+        ("domain_name", of_domain(&declared.ty.pg_name())),
     ]
 }

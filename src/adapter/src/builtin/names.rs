@@ -124,6 +124,7 @@ impl CatalogView for Names {
     fn type_by_name(&self, parts: &[String]) -> Option<SqlType> {
         let find = |s: &str, n: &str| match self.catalog.find(s, Namespace::Type, n).map(|i| &i.kind) {
             Some(ItemKind::Type(t)) => Some(crate::planner::type_named(t, n)),
+            Some(ItemKind::Domain(d)) => Some(d.as_type()),
             _ => None,
         };
         match parts {

@@ -40,6 +40,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("contype", text(k.kind)),
                     ("convalidated", Value::Bool(true)),
                     ("conrelid", oid(k.relation)),
+                    ("contypid", oid(k.domain)),
                     ("conindid", oid(k.index)),
                     ("conislocal", Value::Bool(true)),
                     ("conkey", Value::array(k.columns.iter().map(|n| Value::Int2(*n as i16 + 1)).collect())),
@@ -462,7 +463,7 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
 fn attributes(c: &Catalog, out: &mut Rows<'_>) {
     let mut add = |relation: u32, n: usize, name: &str, ty: &ColType, has_default: bool, (identity, generated): (&str, &str)| {
         let t = pgdata::type_by_oid(ty.ty.oid());
-        let collation = match ty.ty {
+        let collation = match ty.ty.base() {
             SqlType::Text | SqlType::Varchar | SqlType::Bpchar => 100,
             SqlType::Name => 950,
             _ => 0,
@@ -526,7 +527,7 @@ fn attributes(c: &Catalog, out: &mut Rows<'_>) {
 
 /// `attstorage`: plain, main or extended.
 fn storage(ty: &SqlType) -> &'static str {
-    match ty {
+    match ty.base() {
         SqlType::Numeric | SqlType::Inet | SqlType::Cidr => "m",
         t if t.typlen() < 0 => "x",
         _ => "p",
@@ -604,9 +605,27 @@ fn types(c: &Catalog, out: &mut Rows<'_>) {
                 ("typisdefined", Value::Bool(true)),
                 ("typdelim", text(",")),
                 ("typnotnull", Value::Bool(d.not_null)),
-                ("typbasetype", oid(d.base.ty.oid())),
-                ("typtypmod", int(d.base.typmod.into())),
+                ("typbasetype", oid(d.parent.unwrap_or_else(|| d.base.ty.oid()))),
+                ("typtypmod", int(if d.parent.is_some() { -1 } else { d.base.typmod.into() })),
+                ("typndims", int(if d.parent.is_none() && matches!(d.base.ty, SqlType::Array(_)) { 1 } else { 0 })),
+                ("typarray", oid(d.array_oid)),
+                ("typdefault", d.default.as_deref().map_or(Value::Null, text)),
             ]);
+            if d.array_oid != 0 {
+                out.add(vec![
+                    ("oid", oid(d.array_oid)),
+                    ("typname", Value::Text(format!("_{}", i.name))),
+                    ("typnamespace", oid(namespace_oid(c, &i.schema).unwrap_or(0))),
+                    ("typowner", oid(OWNER)),
+                    ("typlen", int(-1)),
+                    ("typtype", text("b")),
+                    ("typcategory", text("A")),
+                    ("typisdefined", Value::Bool(true)),
+                    ("typdelim", text(",")),
+                    ("typelem", oid(i.oid())),
+                    ("typtypmod", int(-1)),
+                ]);
+            }
         }
         let ItemKind::Type(ty) = &i.kind else { continue };
         let kinds = match ty {
@@ -807,7 +826,9 @@ pub struct ConstraintRow {
     /// The index that it uses; 0 for none.
     pub index: u32,
     pub foreign: Option<crate::catalog::ForeignKey>,
+    /// What it is of: a relation or a domain; 0 for the other.
     pub relation: u32,
+    pub domain: u32,
     pub columns: Vec<usize>,
     pub definition: String,
 }
@@ -864,8 +885,22 @@ pub fn foreign_definition(c: &Catalog, child: &Item, f: &crate::catalog::Foreign
 pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
     let mut out = Vec::new();
     for i in c.items() {
-        let ItemKind::Table(t) = &i.kind else { continue };
         let namespace = namespace_oid(c, &i.schema).unwrap_or(0);
+        if let ItemKind::Domain(d) = &i.kind {
+            out.extend(d.checks.iter().enumerate().map(|(n, (name, check))| ConstraintRow {
+                oid: constraint_oid(i, n),
+                name: name.clone(),
+                namespace,
+                kind: "c",
+                index: 0,
+                foreign: None,
+                relation: 0,
+                domain: i.oid(),
+                columns: vec![],
+                definition: format!("CHECK (({}))", check),
+            }));
+        }
+        let ItemKind::Table(t) = &i.kind else { continue };
         let keys = t.primary_key.iter().map(|k| (k, "p", "PRIMARY KEY")).chain(t.unique.iter().map(|k| (k, "u", "UNIQUE")));
         let mut n = 0;
         for (k, kind, word) in keys {
@@ -882,6 +917,7 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
                 index: constraint_oid(i, n),
                 foreign: None,
                 relation: i.oid(),
+                domain: 0,
                 columns: k.columns.clone(),
                 definition: format!("{word} ({columns})"),
             });
@@ -896,6 +932,7 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
                 index: 0,
                 foreign: None,
                 relation: i.oid(),
+                domain: 0,
                 columns: vec![],
                 definition: format!("CHECK (({check}))"),
             });
@@ -910,6 +947,7 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
                 index: parent_index(c, f),
                 foreign: Some(f.clone()),
                 relation: i.oid(),
+                domain: 0,
                 columns: f.columns.clone(),
                 definition: foreign_definition(c, i, f),
             });

@@ -232,6 +232,12 @@ impl Session {
         let ops = std::mem::take(&mut draft.ops);
         self.apply(ops)?;
         let mut late: Vec<(usize, HirScalar)> = shape.defaults.into_iter().enumerate().filter_map(|(i, d)| Some((first + i, d?.1))).collect();
+        for (column, ty) in types.iter().enumerate().skip(first) {
+            let given = late.iter().any(|l| l.0 == column) || shape.sequences.iter().any(|s| s.column == column);
+            if let (false, Some(implied)) = (given, sql::plan::implied_default(ty, &self.names())?) {
+                late.push((column, implied));
+            }
+        }
         for s in &shape.sequences {
             let text = draft.table.defaults[s.column].clone().unwrap_or_default();
             late.push((s.column, sql::plan::bind_scalar(&format!("CAST({text} AS {})", types[s.column].ty.sql_name()), &RelDesc::default(), &self.names())?));
@@ -367,7 +373,7 @@ impl Session {
         let (catalog, ctx) = self.statement_ctx();
         let exprs = self.shared.planner.table_exprs(&catalog, item)?;
         let not_null = (0..item.desc.arity()).filter(|i| !item.desc.types[*i].nullable).collect();
-        let checks = RowChecks { not_null, checks: exprs.checks.clone(), generated: vec![], views: vec![] };
+        let checks = RowChecks { not_null, checks: exprs.checks.clone(), ..RowChecks::default() };
         self.check_rows(item, &mut rows, &checks, &ctx).map_err(|mut e| {
             let about = e.fields.clone().unwrap_or_default();
             match (e.code, about.column, about.constraint) {
@@ -390,7 +396,7 @@ impl Session {
     }
 
     /// All that depends on an object, what depends on it after it.
-    fn all_dependants(&self, id: GlobalId) -> Vec<std::sync::Arc<Item>> {
+    pub(super) fn all_dependants(&self, id: GlobalId) -> Vec<std::sync::Arc<Item>> {
         let catalog = self.catalog();
         let mut seen = BTreeSet::new();
         let mut todo = vec![id];

@@ -4,6 +4,7 @@ use super::query::{rows_stream, Row};
 use super::write::fill;
 use super::{Response, Session};
 use crate::client::{ByteStream, RowStream};
+use repr::encoding::{Encoding, Stream};
 use repr::error::state;
 use repr::text::{from_text, to_text};
 use repr::{binary, Batch, ColType, Deltas, GlobalId, SqlError, TextStyle, Value};
@@ -28,11 +29,12 @@ impl Session {
             }
             CopySource::Subscribe(s) => (s.result.clone(), self.start_subscribe(*s).await?),
         };
+        let encoding = self.copy_encoding(p.encoding, &p.format)?;
         let style = self.statement_ctx().1.text_style();
         let count = Arc::new(AtomicU64::new(0));
         let (tx, receiver) = mpsc::channel(4);
         let (columns, is_binary) = (desc.arity(), p.format == CopyFormat::Binary);
-        tokio::spawn(write_out(rows, desc.names, desc.types, p.format, style, count.clone(), tx));
+        tokio::spawn(write_out(rows, desc.names, desc.types, p.format, encoding, style, count.clone(), tx));
         Ok(Response::CopyOut { columns, binary: is_binary, data: ByteStream { receiver }, rows: count })
     }
 
@@ -42,9 +44,22 @@ impl Session {
         }
         let style = self.statement_ctx().1.text_style();
         let (columns, binary) = (p.columns.len(), p.format == CopyFormat::Binary);
+        let stream = Stream::new(self.copy_encoding(p.encoding, &p.format)?);
         let table = self.table(p.table)?.name.clone();
-        let sink = CopySink { plan: p, table, style, buffer: Vec::new(), rows: Vec::new(), parts: Vec::new(), line: 0, begun: false, ended: false };
+        let sink = CopySink { plan: p, table, style, stream, buffer: Vec::new(), rows: Vec::new(), parts: Vec::new(), line: 0, begun: false, ended: false };
         Ok(Response::CopyIn { columns, binary, sink })
+    }
+
+    /// The encoding of the text that COPY reads or writes. Errors: 0A000 for binary data of another encoding than UTF-8.
+    fn copy_encoding(&self, given: Option<Encoding>, format: &CopyFormat) -> Result<Encoding, SqlError> {
+        let client = || self.text_context().catalog.setting("client_encoding").and_then(|name| Encoding::parse(&name).ok().flatten());
+        let encoding = given.or_else(client).unwrap_or_default();
+        match format {
+            CopyFormat::Binary if !encoding.is_utf8() => {
+                Err(SqlError::unsupported(format!("binary COPY in encoding {}", encoding.name()), "use the text format, or ENCODING 'UTF8'"))
+            }
+            _ => Ok(encoding),
+        }
     }
 }
 
@@ -59,6 +74,8 @@ pub struct CopySink {
     /// The table's name.
     table: String,
     style: TextStyle,
+    /// What comes, as UTF-8.
+    stream: Stream,
     buffer: Vec<u8>,
     /// The given columns of rows: the newest as values, the others as columns, which take a fraction of the memory.
     rows: Vec<Row>,
@@ -73,12 +90,13 @@ pub struct CopySink {
 impl CopySink {
     /// A CopyData message, cut anywhere.
     pub async fn push(&mut self, data: &[u8]) -> Result<(), SqlError> {
-        self.buffer.extend_from_slice(data);
+        self.stream.push(data, &mut self.buffer)?;
         self.decode(false)
     }
 
     /// CopyDone. Returns the tag. Hand it back to the session it came from.
     pub async fn finish(mut self, session: &mut Session) -> Result<String, SqlError> {
+        self.stream.finish()?;
         self.decode(true)?;
         let table: GlobalId = self.plan.table;
         let item = session.table(table)?;
@@ -582,6 +600,7 @@ async fn write_out(
     names: Vec<String>,
     types: Vec<ColType>,
     format: CopyFormat,
+    encoding: Encoding,
     style: TextStyle,
     count: Arc<AtomicU64>,
     tx: mpsc::Sender<Messages>,
@@ -589,7 +608,7 @@ async fn write_out(
     let message = |row: &[Value], types: &[ColType]| {
         let mut out = Vec::new();
         write_row(&mut out, row, types, &format, &style);
-        out
+        encoded(out, encoding)
     };
     let binary = format == CopyFormat::Binary;
     let mut first = Vec::new();
@@ -605,7 +624,13 @@ async fn write_out(
         }
         let mut line = Vec::new();
         write_row(&mut line, &titles, &text, &plain, &style);
-        first.push(line);
+        match encoded(line, encoding) {
+            Ok(line) => first.push(line),
+            Err(e) => {
+                let _ = tx.send(Err(e)).await;
+                return;
+            }
+        }
     }
     if !first.is_empty() && tx.send(Ok(first)).await.is_err() {
         return;
@@ -619,7 +644,7 @@ async fn write_out(
             Some(Ok(part)) => {
                 count.fetch_add(part.len() as u64, Ordering::Relaxed);
                 let with_header = |m: Vec<u8>| if header.is_empty() { m } else { [std::mem::take(&mut header), m].concat() };
-                Ok(part.iter().map(|row| message(row, &types)).map(with_header).collect())
+                part.iter().map(|row| message(row, &types)).collect::<Result<Vec<_>, _>>().map(|rows| rows.into_iter().map(with_header).collect())
             }
             Some(Err(e)) => Err(e),
             None => break,
@@ -632,6 +657,14 @@ async fn write_out(
     if binary {
         header.extend_from_slice(&(-1_i16).to_be_bytes());
         let _ = tx.send(Ok(vec![header])).await;
+    }
+}
+
+/// A message of text in another encoding. Errors: 22P05.
+fn encoded(message: Vec<u8>, to: Encoding) -> Result<Vec<u8>, SqlError> {
+    match std::str::from_utf8(&message) {
+        Ok(text) if !to.is_utf8() => to.encode(text).map(std::borrow::Cow::into_owned),
+        _ => Ok(message),
     }
 }
 

@@ -28,7 +28,7 @@ impl Session {
             Plan::CreateMaterializedView(p) => self.create_view(*p, true).await,
             Plan::CreateIndex(p) => self.create_index(*p).await,
             Plan::CreateType { name, body } => self.create_type(name, body),
-            Plan::AlterType(p) => self.alter_type(*p),
+            Plan::AlterType(p) => self.alter_type(*p).await,
             Plan::CreateSecret { name, if_not_exists, value } => self.create_secret(name, if_not_exists, value).await,
             Plan::CreateConnection(p) => self.create_connection(*p).await,
             Plan::CreateSource(p) => self.create_source(*p).await,
@@ -634,6 +634,7 @@ pub(crate) fn user_types(catalog: &Catalog, desc: &RelDesc) -> Vec<GlobalId> {
         match ty {
             SqlType::Array(e) | SqlType::List(e) | SqlType::Map(e) => inside(e, out),
             SqlType::Record(r) => r.fields.iter().for_each(|f| inside(&f.1.ty, out)),
+            SqlType::Domain(d) => inside(&d.base.ty, out),
             SqlType::UserRange(r) => inside(&r.subtype, out),
             SqlType::UserMultirange(r) => {
                 out.insert(r.oid);
@@ -644,7 +645,13 @@ pub(crate) fn user_types(catalog: &Catalog, desc: &RelDesc) -> Vec<GlobalId> {
     }
     let mut oids = BTreeSet::new();
     desc.types.iter().for_each(|t| inside(&t.ty, &mut oids));
-    let has = |i: &Item| if matches!(i.kind, ItemKind::Type(_)) { oids.contains(&i.oid()) } else { i.is_relation() && oids.contains(&i.row_type_oid()) };
+    let has = |i: &Item| {
+        if matches!(i.kind, ItemKind::Type(_) | ItemKind::Domain(_)) {
+            oids.contains(&i.oid())
+        } else {
+            i.is_relation() && oids.contains(&i.row_type_oid())
+        }
+    };
     catalog.items().filter(|i| has(i)).map(|i| i.id).collect()
 }
 

@@ -10,7 +10,7 @@ use crate::coordinator::request::Op;
 use crate::planner::{qualified, quote};
 use expr::func::system::with_typmod;
 use repr::error::state;
-use repr::types::{EnumType, RangeType, RecordType};
+use repr::types::{Domain, EnumType, RangeType, RecordType};
 use repr::{GlobalId, RelDesc, SqlError, SqlType};
 use sql::catalog::FullName;
 use sql::plan::{AlterTypePlan, TypeChange, TypePlan};
@@ -21,10 +21,10 @@ impl Session {
     pub(super) fn create_type(&mut self, name: FullName, body: TypePlan) -> Result<Response, SqlError> {
         self.exists(&name, Namespace::Type, false)?;
         let id = self.shared.allocate_id();
-        if let TypePlan::Domain(d) = body {
-            return self.create_domain(id, name, d);
-        }
         let array_oid = self.shared.allocate_id().0 as u32;
+        if let TypePlan::Domain(d) = body {
+            return self.create_domain(id, array_oid, name, d);
+        }
         let (ty, text) = match body {
             TypePlan::Enum(labels) => {
                 let e = EnumType::new(id.0 as u32, array_oid, name.name.clone(), labels);
@@ -67,25 +67,18 @@ impl Session {
         Ok(Response::Tag("CREATE TYPE".into()))
     }
 
-    fn create_domain(&mut self, id: GlobalId, name: FullName, d: repr::types::Domain) -> Result<Response, SqlError> {
-        let mut sql = format!("CREATE DOMAIN {} AS {}", qualified(&name.schema, &name.name), with_typmod(&d.base.ty, d.base.typmod));
-        if let Some(default) = &d.default {
-            sql.push_str(&format!(" DEFAULT {default}"));
-        }
-        if d.not_null {
-            sql.push_str(" NOT NULL");
-        }
-        for (check, text) in &d.checks {
-            sql.push_str(&format!(" CONSTRAINT {} CHECK ({text})", quote(check)));
-        }
-        let deps = user_types(&self.catalog(), &RelDesc { types: vec![d.base.clone()], ..RelDesc::default() });
-        let d = repr::types::Domain { oid: id.0 as u32, ..d };
+    fn create_domain(&mut self, id: GlobalId, array_oid: u32, name: FullName, d: Domain) -> Result<Response, SqlError> {
+        let catalog = self.catalog();
+        let mut deps = user_types(&catalog, &RelDesc { types: vec![d.base.clone()], ..RelDesc::default() });
+        deps.extend(d.parent.map(|p| GlobalId(p.into())));
+        let d = Domain { oid: id.0 as u32, array_oid, ..d };
+        let sql = domain_text(&catalog, &name.schema, &d);
         let item = self.item(id, &name, ItemKind::Domain(Arc::new(d)), RelDesc::default(), sql, deps);
         self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(Response::Tag("CREATE DOMAIN".into()))
     }
 
-    pub(super) fn alter_type(&mut self, p: AlterTypePlan) -> Result<Response, SqlError> {
+    pub(super) async fn alter_type(&mut self, p: AlterTypePlan) -> Result<Response, SqlError> {
         let tag = Response::Tag(if p.kind == sql::ast::ObjectKind::Domain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into());
         let mut item = self.existing(&p.object)?;
         match (p.change, item.kind.clone()) {
@@ -132,8 +125,10 @@ impl Session {
                 item.name = to.clone();
                 match kind {
                     ItemKind::Domain(d) => {
-                        item.kind = ItemKind::Domain(Arc::new(repr::types::Domain { name: to, ..(*d).clone() }));
-                        self.apply(vec![Op::Update { item: Box::new(item) }])?;
+                        let renamed = Domain { name: to, ..(*d).clone() };
+                        let ty = renamed.as_type();
+                        item.kind = ItemKind::Domain(Arc::new(renamed));
+                        self.replace_type(item, ty)?;
                     }
                     ItemKind::Type(t) => {
                         let renamed = match &t {
@@ -163,23 +158,80 @@ impl Session {
             (TypeChange::RenameAttribute { .. }, _) => {
                 return Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", item.name)));
             }
-            (TypeChange::Domain(d), ItemKind::Domain(_)) => {
-                let users = self.catalog().dependants(item.id).count();
-                if users > 0 {
-                    return Err(SqlError::unsupported("ALTER DOMAIN of a domain that is in use", "its tables took its constraints over: drop them first"));
-                }
-                item.kind = ItemKind::Domain(Arc::new(d));
-                self.apply(vec![Op::Update { item: Box::new(item) }])?;
+            (TypeChange::Domain { after, test }, ItemKind::Domain(old)) => {
+                self.alter_domain(item, &old, after, test).await?;
             }
             _ => return Err(SqlError::internal("a change that does not fit the type")),
         }
         Ok(tag)
     }
 
+    /// A domain with other constraints or another default. The rows that are there must satisfy what is new. Errors: 23502, 23514; 0A000 if
+    /// values of the domain stand inside others, or a maintained view makes such values, as it goes on by the old constraints.
+    async fn alter_domain(&mut self, mut item: Item, old: &Domain, d: Domain, test: bool) -> Result<(), SqlError> {
+        let catalog = self.catalog();
+        let users = self.all_dependants(item.id);
+        let same = d.not_null == old.not_null && d.checks == old.checks;
+        for user in &users {
+            let text = match &user.kind {
+                ItemKind::MaterializedView { .. } => user.sql.clone(),
+                ItemKind::Index { key, .. } => key.join(" "),
+                _ => continue,
+            };
+            if !same && text.contains(&item.name) {
+                let e =
+                    SqlError::unsupported(format!("ALTER DOMAIN {} while {} uses it", item.name, user.told()), "drop it and make it again after the change");
+                return Err(e);
+            }
+        }
+        item.sql = domain_text(&catalog, &item.schema, &d);
+        item.kind = ItemKind::Domain(Arc::new(d.clone()));
+        self.apply(vec![Op::Update { item: Box::new(item.clone()) }])?;
+        users.iter().for_each(|u| self.shared.planner.forget_text(u.id));
+        if !test {
+            return Ok(());
+        }
+        let names = catalog.items().filter(|i| matches!(i.kind, ItemKind::Table(_)));
+        for table in names.cloned().collect::<Vec<_>>() {
+            for (column, ty) in table.desc.names.iter().zip(&table.desc.types) {
+                if !mentions(&catalog, &ty.ty, old.oid) {
+                    continue;
+                }
+                if !matches!(ty.ty, SqlType::Domain(_)) {
+                    let m = format!("cannot alter type \"{}\" because column \"{}.{column}\" uses it", item.name, table.name);
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m));
+                }
+                self.rows_satisfy(&table, column, ty).await.map_err(|e| {
+                    let m = match e.code {
+                        state::NOT_NULL_VIOLATION => format!("column \"{column}\" of table \"{}\" contains null values", table.name),
+                        state::CHECK_VIOLATION => format!("column \"{column}\" of table \"{}\" contains values that violate the new constraint", table.name),
+                        _ => return e,
+                    };
+                    SqlError::new(e.code, m).of_table(&table.schema, &table.name).of_column(column)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes every value of the column one of its domain again.
+    async fn rows_satisfy(&mut self, table: &Item, column: &str, ty: &repr::ColType) -> Result<(), SqlError> {
+        let rows = self.collect_relation(super::write::get(table)).await?;
+        let (_, ctx) = self.statement_ctx();
+        let at = table.desc.names.iter().position(|n| n == column).unwrap_or(0);
+        let mut types = table.desc.types.clone();
+        types[at] = ty.base();
+        let desc = RelDesc { types, ..table.desc.clone() };
+        let again = sql::plan::bind_default(&quote(column), &desc, &ty.clone().with_nullable(true), &self.names())?;
+        super::write::evaluate(&[again], &rows, &desc.types, &ctx).map(|_| ())
+    }
+
     /// Puts a type in place of its former self, in every relation and type that has it.
     fn replace_type(&mut self, mut item: Item, ty: SqlType) -> Result<(), SqlError> {
         let catalog = self.catalog();
-        item.kind = ItemKind::Type(ty.clone());
+        if !matches!(ty, SqlType::Domain(_)) {
+            item.kind = ItemKind::Type(ty.clone());
+        }
         let mut ops = vec![Op::Update { item: Box::new(item.clone()) }];
         for other in catalog.items().filter(|i| i.id != item.id) {
             let mut other = (**other).clone();
@@ -242,6 +294,14 @@ fn put_type(at: &mut SqlType, ty: &SqlType) -> bool {
             }
             changed
         }
+        SqlType::Domain(d) => {
+            let mut base = d.base.clone();
+            let changed = put_type(&mut base.ty, ty);
+            if changed {
+                Arc::make_mut(d).base = base;
+            }
+            changed
+        }
         SqlType::UserMultirange(r) if r.oid == ty.oid() => {
             *at = ty.range_partner();
             true
@@ -256,6 +316,43 @@ fn put_type(at: &mut SqlType, ty: &SqlType) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a type is the domain, is over it, or has it inside.
+fn mentions(catalog: &crate::catalog::Catalog, ty: &SqlType, domain: u32) -> bool {
+    match ty {
+        SqlType::Domain(d) if d.oid == domain => true,
+        SqlType::Domain(d) => {
+            let parent = catalog.item(GlobalId(d.oid.into())).and_then(|i| match &i.kind {
+                ItemKind::Domain(d) => d.parent,
+                _ => None,
+            });
+            let over = parent.and_then(|p| crate::planner::type_by_oid(catalog, p));
+            over.is_some_and(|t| mentions(catalog, &t, domain)) || mentions(catalog, &d.base.ty, domain)
+        }
+        SqlType::Array(e) | SqlType::List(e) | SqlType::Map(e) => mentions(catalog, e, domain),
+        SqlType::Record(r) => r.fields.iter().any(|f| mentions(catalog, &f.1.ty, domain)),
+        _ => false,
+    }
+}
+
+/// The statement that makes a domain.
+fn domain_text(catalog: &crate::catalog::Catalog, schema: &str, d: &Domain) -> String {
+    let over = match d.parent.and_then(|p| catalog.item(GlobalId(p.into()))) {
+        Some(parent) => qualified(&parent.schema, &parent.name),
+        None => with_typmod(&d.base.ty, d.base.typmod),
+    };
+    let mut sql = format!("CREATE DOMAIN {} AS {over}", qualified(schema, &d.name));
+    if let Some(default) = &d.default {
+        sql.push_str(&format!(" DEFAULT {default}"));
+    }
+    if d.not_null {
+        sql.push_str(" NOT NULL");
+    }
+    for (check, text) in &d.checks {
+        sql.push_str(&format!(" CONSTRAINT {} CHECK ({text})", quote(check)));
+    }
+    sql
 }
 
 fn enum_text(e: &EnumType) -> String {

@@ -192,6 +192,9 @@ impl Session {
                 }
             }
         }
+        for test in &checks.domains {
+            evaluate(std::slice::from_ref(test), rows, &item.desc.types, ctx)?;
+        }
         let failing = |row: &Row| failing_row(item, row, ctx);
         for row in rows.iter() {
             if let Some(c) = checks.not_null.iter().find(|c| row[**c].is_null()) {

@@ -81,8 +81,9 @@ pub struct IntervalSums {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RegrSums {
     count: i64,
-    /// Pairs with a NaN or an infinity.
-    specials: i64,
+    /// What is not finite on either side. The sums of one side are over all pairs in which that side is.
+    x_specials: Specials,
+    y_specials: Specials,
     x: Exact,
     y: Exact,
     xx: Exact,
@@ -159,6 +160,16 @@ impl Specials {
     fn is_zero(&self) -> bool {
         *self == Specials::default()
     }
+    /// Counts a value that is not finite.
+    fn count(&mut self, x: f64, diff: i64) {
+        if x.is_nan() {
+            self.nan += diff;
+        } else if x > 0.0 {
+            self.pos += diff;
+        } else {
+            self.neg += diff;
+        }
+    }
     fn add(&mut self, o: &Specials, times: i64) {
         self.nan = self.nan.wrapping_add(o.nan.wrapping_mul(times));
         self.pos = self.pos.wrapping_add(o.pos.wrapping_mul(times));
@@ -183,12 +194,8 @@ impl FloatSums {
             if let Some(s) = &mut self.squares {
                 s.add_product(x, x, diff);
             }
-        } else if x.is_nan() {
-            self.specials.nan += diff;
-        } else if x > 0.0 {
-            self.specials.pos += diff;
         } else {
-            self.specials.neg += diff;
+            self.specials.count(x, diff);
         }
     }
 }
@@ -371,14 +378,22 @@ impl Accum {
             (Accum::Regr(s), [y, x]) => {
                 let (y, x) = (float(y), float(x));
                 s.count = s.count.wrapping_add(diff);
+                match x.is_finite() {
+                    true => {
+                        s.x.add_float(x, diff);
+                        s.xx.add_product(x, x, diff);
+                    }
+                    false => s.x_specials.count(x, diff),
+                }
+                match y.is_finite() {
+                    true => {
+                        s.y.add_float(y, diff);
+                        s.yy.add_product(y, y, diff);
+                    }
+                    false => s.y_specials.count(y, diff),
+                }
                 if x.is_finite() && y.is_finite() {
-                    s.x.add_float(x, diff);
-                    s.y.add_float(y, diff);
-                    s.xx.add_product(x, x, diff);
-                    s.yy.add_product(y, y, diff);
                     s.xy.add_product(x, y, diff);
-                } else {
-                    s.specials += diff;
                 }
             }
             _ => {}
@@ -437,7 +452,8 @@ impl Accum {
             }
             (Accum::Regr(a), Accum::Regr(b)) => {
                 a.count = a.count.wrapping_add(b.count);
-                a.specials = a.specials.wrapping_add(b.specials);
+                a.x_specials.add(&b.x_specials, 1);
+                a.y_specials.add(&b.y_specials, 1);
                 a.x.add(&b.x);
                 a.y.add(&b.y);
                 a.xx.add(&b.xx);
@@ -493,7 +509,10 @@ impl Accum {
             }
             Accum::Regr(s) => {
                 s.count = s.count.wrapping_mul(by);
-                s.specials = s.specials.wrapping_mul(by);
+                for side in [&mut s.x_specials, &mut s.y_specials] {
+                    let had = std::mem::take(side);
+                    side.add(&had, by);
+                }
                 for e in [&mut s.x, &mut s.y, &mut s.xx, &mut s.yy, &mut s.xy] {
                     e.scale(by);
                 }
@@ -511,7 +530,7 @@ impl Accum {
             Accum::Float(s) => s.count == 0 && s.specials.is_zero() && s.sum.is_zero() && s.squares.as_ref().is_none_or(Exact::is_zero),
             Accum::Numeric(s) => s.count == 0 && s.specials.is_zero() && s.scales.is_empty() && s.sum.is_zero(),
             Accum::Interval(s) => s.count == 0 && s.months == 0 && s.days == 0 && s.micros == 0,
-            Accum::Regr(s) => s.count == 0 && s.specials == 0 && [&s.x, &s.y, &s.xx, &s.yy, &s.xy].iter().all(|e| e.is_zero()),
+            Accum::Regr(s) => s.count == 0 && s.x_specials.is_zero() && s.y_specials.is_zero() && [&s.x, &s.y, &s.xx, &s.yy, &s.xy].iter().all(|e| e.is_zero()),
         }
     }
 
@@ -620,14 +639,20 @@ fn finish_regr(s: &RegrSums, name: &str) -> Result<Value, SqlError> {
     if s.count < 1 || (name == "covar_samp" && s.count < 2) {
         return Ok(Value::Null);
     }
-    if s.specials != 0 {
-        return Ok(Value::Float8(f64::NAN));
-    }
-    let centred = |q: &Exact, a: &Exact, b: &Exact| q.times_minus(s.count, a, b).to_f64() / n;
-    let sxx = centred(&s.xx, &s.x, &s.x).max(0.0);
-    let syy = centred(&s.yy, &s.y, &s.y).max(0.0);
-    let sxy = centred(&s.xy, &s.x, &s.y);
-    let (sx, sy) = (s.x.to_f64(), s.y.to_f64());
+    // As in PostgreSQL what is not finite on one side says nothing of the sums of the other.
+    let centred = |q: &Exact, a: &Exact, b: &Exact, finite: bool| match finite {
+        true => match q.times_minus(s.count, a, b).to_f64() / n {
+            v if v.is_infinite() => Err(overflow()),
+            v => Ok(v),
+        },
+        false => Ok(f64::NAN),
+    };
+    let (x_finite, y_finite) = (s.x_specials.is_zero(), s.y_specials.is_zero());
+    let square = |v: f64| if v < 0.0 { 0.0 } else { v };
+    let sxx = square(centred(&s.xx, &s.x, &s.x, x_finite)?);
+    let syy = square(centred(&s.yy, &s.y, &s.y, y_finite)?);
+    let sxy = centred(&s.xy, &s.x, &s.y, x_finite && y_finite)?;
+    let (sx, sy) = (s.x_specials.sum().unwrap_or_else(|| s.x.to_f64()), s.y_specials.sum().unwrap_or_else(|| s.y.to_f64()));
     let r = match name {
         "regr_sxx" => sxx,
         "regr_syy" => syy,
@@ -645,7 +670,7 @@ fn finish_regr(s: &RegrSums, name: &str) -> Result<Value, SqlError> {
         "regr_intercept" => (sy - sx * sxy / sxx) / n,
         other => return Err(SqlError::internal(format!("aggregate {other}"))),
     };
-    if r.is_infinite() {
+    if r.is_infinite() && x_finite && y_finite {
         return Err(overflow());
     }
     Ok(Value::Float8(r))

@@ -4,6 +4,7 @@ use super::lift::{constant, Bytes, Str};
 use super::Entry;
 use crate::{f1, f2, f3, kernel, val};
 use base64::Engine;
+use repr::encoding::Encoding;
 use repr::error::state;
 use repr::{SqlError, Value};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
@@ -149,60 +150,16 @@ fn decode(s: &str, format: &str) -> Result<Vec<u8>, SqlError> {
     }
 }
 
-/// Encodings by Postgres's names, letters and digits only, in lower case.
-#[derive(Clone, Copy, PartialEq)]
-enum Encoding {
-    Utf8,
-    Latin1,
-    Ascii,
-}
-
 fn encoding(name: &str, which: &str) -> Result<Encoding, SqlError> {
-    let key: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    match key.as_str() {
-        "utf8" | "unicode" => Ok(Encoding::Utf8),
-        "latin1" | "iso88591" => Ok(Encoding::Latin1),
-        "sqlascii" => Ok(Encoding::Ascii),
-        "latin2" | "latin9" | "win1252" | "win1250" | "win1251" | "koi8r" | "eucjp" | "sjis" | "gbk" | "big5" | "euckr" | "gb18030" => {
-            Err(SqlError::unsupported(format!("encoding {name}"), "UTF8, LATIN1 and SQL_ASCII are known"))
-        }
-        _ => Err(bad(format!("invalid {which} encoding name \"{name}\""))),
-    }
+    Encoding::parse(name)?.ok_or_else(|| bad(format!("invalid {which} encoding name \"{name}\"")))
 }
 
 fn convert_from(b: &[u8], name: &str) -> Result<String, SqlError> {
-    let text = match encoding(name, "source")? {
-        Encoding::Latin1 => b.iter().map(|x| char::from(*x)).collect(),
-        Encoding::Utf8 | Encoding::Ascii => {
-            let valid = std::str::from_utf8(b).map_err(|e| {
-                let rest: Vec<String> = b[e.valid_up_to()..].iter().take(e.error_len().unwrap_or(3).max(1)).map(|x| format!("0x{x:02x}")).collect();
-                SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, format!("invalid byte sequence for encoding \"UTF8\": {}", rest.join(" ")))
-            })?;
-            valid.to_owned()
-        }
-    };
-    if text.contains('\0') {
-        return Err(SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x00"));
-    }
-    Ok(text)
+    Ok(encoding(name, "source")?.decode(b)?.into_owned())
 }
 
 fn convert_to(s: &str, name: &str) -> Result<Vec<u8>, SqlError> {
-    match encoding(name, "destination")? {
-        Encoding::Utf8 | Encoding::Ascii => Ok(s.as_bytes().to_vec()),
-        Encoding::Latin1 => s
-            .chars()
-            .map(|c| {
-                u8::try_from(c as u32).map_err(|_| {
-                    let bytes: Vec<String> = c.to_string().bytes().map(|b| format!("0x{b:02x}")).collect();
-                    SqlError::new(
-                        state::UNTRANSLATABLE_CHARACTER,
-                        format!("character with byte sequence {} in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"", bytes.join(" ")),
-                    )
-                })
-            })
-            .collect(),
-    }
+    Ok(encoding(name, "destination")?.encode(s)?.into_owned())
 }
 
 /// A random (version 4) uuid.
@@ -312,5 +269,6 @@ pub const FUNCS: &[Entry] = &[
         rows.iter().for_each(|v| b.push(v));
         b.finish()
     }),
-    kernel!(["pg_client_encoding", "getdatabaseencoding"], |c| constant(c, |_| Ok(Value::text("UTF8")))),
+    kernel!(["getdatabaseencoding"], |c| constant(c, |_| Ok(Value::text("UTF8")))),
+    kernel!(["pg_client_encoding"], |c| constant(c, |ctx| Ok(Value::Text(ctx.catalog.setting("client_encoding").unwrap_or_else(|| "UTF8".into()))))),
 ];

@@ -395,7 +395,7 @@ pub const INTERNAL: &[FuncDef] = &[
         on_values(c, false, |a, _| match &a[0] {
             Value::Null => {
                 let domain = a[1].as_str().unwrap_or_default();
-                Err(SqlError::new(state::NOT_NULL_VIOLATION, format!("domain {domain} does not allow null values")))
+                Err(SqlError::new(state::NOT_NULL_VIOLATION, format!("domain {domain} does not allow null values")).of_datatype(domain))
             }
             v => Ok(v.clone()),
         })
@@ -404,8 +404,29 @@ pub const INTERNAL: &[FuncDef] = &[
         on_values(c, false, |a, _| match &a[1] {
             Value::Bool(false) => {
                 let (domain, check) = (a[2].as_str().unwrap_or_default(), a[3].as_str().unwrap_or_default());
-                Err(SqlError::new(state::CHECK_VIOLATION, format!("value for domain {domain} violates check constraint \"{check}\"")))
+                let e = SqlError::new(state::CHECK_VIOLATION, format!("value for domain {domain} violates check constraint \"{check}\""));
+                Err(e.of_datatype(domain).of_constraint(check))
             }
+            _ => Ok(a[0].clone()),
+        })
+    }),
+    // An array whose elements are of the domain with this number.
+    entry("domain_elements", false, true, |c| {
+        on_values(c, false, |a, call| match (&a[0], &a[1]) {
+            (Value::Array(array), Value::UInt4(domain)) => {
+                for v in &array.elems {
+                    crate::domain::admit(*domain, v.clone(), call.ctx)?;
+                }
+                Ok(a[0].clone())
+            }
+            _ => Ok(a[0].clone()),
+        })
+    }),
+    entry("type_of_domain", false, false, |c| on_values(c, false, |a, _| Ok(a[1].clone()))),
+    // A value of the domain with this number, evaluated once for all of its conditions.
+    entry("domain_value", false, true, |c| {
+        on_values(c, false, |a, call| match &a[1] {
+            Value::UInt4(domain) => crate::domain::admit(*domain, a[0].clone(), call.ctx),
             _ => Ok(a[0].clone()),
         })
     }),

@@ -36,6 +36,7 @@ pub fn to_text(value: &Value, ty: &SqlType, style: &TextStyle) -> String {
 
 /// Appends a value's text; nothing for NULL.
 pub fn write_text(value: &Value, ty: &SqlType, style: &TextStyle, out: &mut String) {
+    let ty = ty.base();
     match value {
         Value::Null => {}
         Value::Bool(v) => out.push(if *v { 't' } else { 'f' }),
@@ -81,6 +82,9 @@ pub fn write_text(value: &Value, ty: &SqlType, style: &TextStyle, out: &mut Stri
 /// Reads a value of type `ty`, with its modifier applied as input functions do (blanks beyond `varchar(n)` are cut, other text refused).
 /// Errors: Postgres's, by type.
 pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Result<Value, SqlError> {
+    if let SqlType::Domain(d) = ty {
+        return from_text(text, &d.base.ty, d.base.typmod, style);
+    }
     let value = match ty {
         SqlType::Bool => Value::Bool(parse_bool(text)?),
         SqlType::Int2 => Value::Int2(parse_int(text, "smallint")?),
@@ -137,6 +141,7 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         | SqlType::UserMultirange(_)
         | SqlType::Record(_)
         | SqlType::List(_)
+        | SqlType::Domain(_)
         | SqlType::Map(_) => return nested::read(text, ty, typmod, style),
     };
     apply_typmod(value, ty, typmod, false)

@@ -17,6 +17,7 @@ use super::values;
 use super::Options;
 use adapter::{Client, Response, RowStream, Session, Startup, TransactionStatus};
 use futures::FutureExt;
+use repr::encoding::Encoding;
 use repr::error::state;
 use repr::{RelDesc, SqlError, SqlState};
 use std::collections::HashMap;
@@ -192,10 +193,17 @@ where
     };
     let key = session.backend_key();
     out.authentication_ok();
+    let mut encoding = Encoding::Utf8;
     for (name, value) in session.parameters() {
+        if let ("client_encoding", Ok(Some(e))) = (name.as_str(), Encoding::parse(&value)) {
+            encoding = e;
+        }
         out.parameter(name, value);
     }
     out.backend_key(key.0, key.1);
+    out.encoding = encoding;
+    let mut input = input;
+    input.encoding = encoding;
     let mut c = Connection { input, out, session, client, key, stopped, unnamed: None, portals: HashMap::new(), skip_until_sync: false };
     let end = match AssertUnwindSafe(c.serve()).catch_unwind().await {
         Ok(Ok(())) => return,
@@ -310,7 +318,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.out.notice(&notice);
         }
         for (name, value) in self.session.take_changed_parameters() {
+            if name == "client_encoding" {
+                self.speak(&value);
+            }
             self.out.parameter(name, value);
+        }
+    }
+
+    /// What is read and written from here on is in this encoding, which the setting has found to exist.
+    fn speak(&mut self, encoding: &str) {
+        if let Ok(Some(e)) = Encoding::parse(encoding) {
+            (self.input.encoding, self.out.encoding) = (e, e);
         }
     }
 

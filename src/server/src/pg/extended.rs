@@ -132,8 +132,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         for (i, (bytes, ty)) in bind.params.iter().zip(&prepared.params).enumerate() {
             params.push(match bytes {
                 None => Value::Null,
-                Some(bytes) if format_of(&bind.param_formats, i) == 0 => values::read_text(bytes, ty, &style)?,
-                Some(bytes) => values::read_binary(bytes, ty, i + 1)?,
+                Some(bytes) if format_of(&bind.param_formats, i) == 0 => values::read_text(bytes, ty, &style, self.input.encoding)?,
+                Some(bytes) => values::read_binary(bytes, ty, i + 1, self.input.encoding)?,
             });
         }
         let portal = Portal { prepared, result_formats: bind.result_formats, state: PortalState::New(params) };

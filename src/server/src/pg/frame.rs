@@ -7,10 +7,11 @@
 //!
 //! Promise: any bytes give a message, a wait for more, or an error; nothing panics, nothing is allocated because a length
 //! field claims it. A bad frame (unknown kind, impossible length) is fatal, since the place of the next frame is lost; a
-//! bad body costs that message only. Strings that are not UTF-8 are 22021.
+//! bad body costs that message only. Strings that are none of the client's encoding are 22021.
 //! The bodies are taken apart here and not by `pgwire`, whose decoders read past a body that is too short.
 
 use bytes::{Buf, Bytes, BytesMut};
+use repr::encoding::Encoding;
 use repr::error::state;
 use repr::SqlError;
 
@@ -88,7 +89,7 @@ pub fn opening(buf: &mut BytesMut) -> Result<Option<Opening>, SqlError> {
     if buf.len() < len {
         return Ok(None);
     }
-    let mut body = Body(buf.split_to(len).freeze().slice(4..));
+    let mut body = Body(buf.split_to(len).freeze().slice(4..), Encoding::Utf8);
     let code = body.i32()?;
     let opening = match code {
         SSL_REQUEST => Opening::Ssl,
@@ -115,7 +116,7 @@ pub fn opening(buf: &mut BytesMut) -> Result<Option<Opening>, SqlError> {
 }
 
 /// Cuts one message off `buf`; `None`: more bytes are needed.
-pub fn message(buf: &mut BytesMut) -> Result<Option<Message>, BadFrame> {
+pub fn message(buf: &mut BytesMut, encoding: Encoding) -> Result<Option<Message>, BadFrame> {
     if buf.len() < 5 {
         return Ok(None);
     }
@@ -136,7 +137,7 @@ pub fn message(buf: &mut BytesMut) -> Result<Option<Message>, BadFrame> {
         return Ok(None);
     }
     let frame = buf.split_to(1 + len).freeze();
-    body(kind, Body(frame.slice(5..))).map(Some).map_err(|error| BadFrame::Body { kind, error })
+    body(kind, Body(frame.slice(5..), encoding)).map(Some).map_err(|error| BadFrame::Body { kind, error })
 }
 
 fn body(kind: u8, mut b: Body) -> Result<Message, SqlError> {
@@ -180,8 +181,8 @@ fn bind(b: &mut Body) -> Result<Bind, SqlError> {
     Ok(Bind { portal, statement, param_formats, params, result_formats: b.formats()? })
 }
 
-/// A body's bytes not yet read.
-struct Body(Bytes);
+/// A body's bytes not yet read, and the encoding of its strings.
+struct Body(Bytes, Encoding);
 
 impl Body {
     fn take(&mut self, len: usize) -> Result<Bytes, SqlError> {
@@ -209,10 +210,7 @@ impl Body {
         let end = self.0.iter().position(|b| *b == 0).ok_or_else(|| violation("invalid string in message"))?;
         let bytes = self.0.split_to(end);
         self.0.advance(1);
-        match std::str::from_utf8(&bytes) {
-            Ok(s) => Ok(s.to_owned()),
-            Err(e) => Err(super::values::bad_utf8(&bytes, &e)),
-        }
+        Ok(self.1.decode(&bytes)?.into_owned())
     }
     fn target(&mut self, what: &str) -> Result<Target, SqlError> {
         match self.take(1)?[0] {
@@ -239,13 +237,13 @@ mod tests {
         let whole = frame(b'P', b"s\0select $1\0\0\x01\0\0\0\x17");
         for cut in 0..whole.len() {
             let mut part = BytesMut::from(&whole[..cut]);
-            assert_eq!(message(&mut part), Ok(None), "cut at {cut}");
+            assert_eq!(message(&mut part, Encoding::Utf8), Ok(None), "cut at {cut}");
             assert_eq!(part.len(), cut);
         }
         let mut buf = whole.clone();
         buf.extend_from_slice(&frame(b'S', b""));
-        assert_eq!(message(&mut buf), Ok(Some(Message::Parse { name: "s".into(), sql: "select $1".into(), types: vec![23] })));
-        assert_eq!(message(&mut buf), Ok(Some(Message::Sync)));
+        assert_eq!(message(&mut buf, Encoding::Utf8), Ok(Some(Message::Parse { name: "s".into(), sql: "select $1".into(), types: vec![23] })));
+        assert_eq!(message(&mut buf, Encoding::Utf8), Ok(Some(Message::Sync)));
         assert!(buf.is_empty());
     }
 
@@ -254,17 +252,17 @@ mod tests {
         // A parameter that claims more bytes than the body has must not read into the next message.
         let mut buf = frame(b'B', b"\0\0\0\0\0\x01\0\0\0\x63x");
         buf.extend_from_slice(&frame(b'S', b""));
-        match message(&mut buf) {
+        match message(&mut buf, Encoding::Utf8) {
             Err(BadFrame::Body { kind: b'B', error }) => assert_eq!(error.code, state::PROTOCOL_VIOLATION),
             other => panic!("{other:?}"),
         }
-        assert_eq!(message(&mut buf), Ok(Some(Message::Sync)));
+        assert_eq!(message(&mut buf, Encoding::Utf8), Ok(Some(Message::Sync)));
     }
 
     #[test]
     fn impossible_frames_are_fatal() {
         for bytes in [&b"Q\xff\xff\xff\xff"[..], b"Q\0\0\0\x03", b"S\x7f\xff\xff\xff", b"z\0\0\0\x04"] {
-            assert!(matches!(message(&mut BytesMut::from(bytes)), Err(BadFrame::Fatal(_))), "{bytes:?}");
+            assert!(matches!(message(&mut BytesMut::from(bytes), Encoding::Utf8), Err(BadFrame::Fatal(_))), "{bytes:?}");
         }
         assert!(opening(&mut BytesMut::from(&b"\0\0\0\x07"[..])).is_err());
         assert!(opening(&mut BytesMut::from(&b"GET / HTTP/1.1"[..])).is_err());
@@ -272,7 +270,7 @@ mod tests {
 
     #[test]
     fn text_that_is_not_utf8_is_refused() {
-        match message(&mut frame(b'Q', b"select '\xff'\0")) {
+        match message(&mut frame(b'Q', b"select '\xff'\0"), Encoding::Utf8) {
             Err(BadFrame::Body { error, .. }) => assert_eq!(error.code, state::CHARACTER_NOT_IN_REPERTOIRE),
             other => panic!("{other:?}"),
         }

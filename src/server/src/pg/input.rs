@@ -2,6 +2,7 @@
 
 use super::frame::{self, BadFrame, Message, Opening};
 use bytes::BytesMut;
+use repr::encoding::Encoding;
 use repr::SqlError;
 use std::future::pending;
 use std::time::Duration;
@@ -17,6 +18,8 @@ const NEXT_MESSAGE: Duration = Duration::from_millis(5);
 pub struct Input<R> {
     from: R,
     buf: BytesMut,
+    /// Of the client's strings.
+    pub encoding: Encoding,
 }
 
 /// What a wait for a message came to.
@@ -29,7 +32,7 @@ pub enum Received {
 
 impl<R: AsyncRead + Unpin> Input<R> {
     pub fn new(from: R) -> Input<R> {
-        Input { from, buf: BytesMut::new() }
+        Input { from, buf: BytesMut::new(), encoding: Encoding::Utf8 }
     }
 
     /// Gives the stream back, for the change to TLS. `None`: bytes came before the answer, which must not be trusted.
@@ -58,7 +61,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
     /// The next message. May be dropped while it waits: no bytes are lost.
     pub async fn next(&mut self) -> Received {
         loop {
-            match frame::message(&mut self.buf) {
+            match frame::message(&mut self.buf, self.encoding) {
                 Ok(Some(message)) => return Received::Message(message),
                 Err(bad) => return Received::Bad(bad),
                 Ok(None) => {}

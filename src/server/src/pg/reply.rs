@@ -1,17 +1,19 @@
 //! What the server sends: backend messages, gathered in a bounded buffer.
 //!
-//! Messages are encoded by `pgwire`; rows, the only hot ones, are written straight into the buffer. The buffer is
+//! Messages are encoded by `pgwire`; rows, the only hot ones, and messages with text, which is in the client's encoding, are written straight into
+//! the buffer. The buffer is
 //! flushed when it passes [`FLUSH_BYTES`], so a slow client holds back whoever produces rows for it and the server's
 //! memory stays bounded by the largest row.
 
 use super::values;
 use adapter::{Notice, TransactionStatus};
 use bytes::{BufMut, BytesMut};
-use pgwire::messages::data::{FieldDescription, NoData, ParameterDescription, RowDescription};
+use pgwire::messages::data::{NoData, ParameterDescription};
 use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete, PortalSuspended};
-use pgwire::messages::response::{self, CommandComplete, EmptyQueryResponse, ErrorResponse, NoticeResponse, ReadyForQuery};
-use pgwire::messages::startup::{Authentication, ParameterStatus};
+use pgwire::messages::response::{self, CommandComplete, EmptyQueryResponse, ReadyForQuery};
+use pgwire::messages::startup::Authentication;
 use pgwire::messages::Message;
+use repr::encoding::Encoding;
 use repr::error::state;
 use repr::style::TextStyle;
 use repr::{RelDesc, SqlError, SqlType, Value};
@@ -26,6 +28,8 @@ const ROW_BYTES_MAX: usize = 0x3fff_ffff;
 pub struct Out<W> {
     to: W,
     buf: BytesMut,
+    /// Of strings for the client.
+    pub encoding: Encoding,
     /// Where the CommandComplete begins that ends the buffer: it can still be taken back.
     last_complete: Option<usize>,
     /// One value, reused.
@@ -35,7 +39,7 @@ pub struct Out<W> {
 
 impl<W: AsyncWrite + Unpin> Out<W> {
     pub fn new(to: W) -> Out<W> {
-        Out { to, buf: BytesMut::new(), last_complete: None, scratch: String::new(), binary_scratch: Vec::new() }
+        Out { to, buf: BytesMut::new(), encoding: Encoding::Utf8, last_complete: None, scratch: String::new(), binary_scratch: Vec::new() }
     }
 
     /// Gives the stream back, for the change to TLS; everything must be flushed.
@@ -93,7 +97,10 @@ impl<W: AsyncWrite + Unpin> Out<W> {
     }
 
     pub fn parameter(&mut self, name: String, value: String) {
-        self.put(&ParameterStatus::new(name, value));
+        self.message(b'S', |to, buf| {
+            put_string(&name, to, buf);
+            put_string(&value, to, buf);
+        });
     }
 
     pub fn backend_key(&mut self, pid: i32, secret: i32) {
@@ -113,15 +120,37 @@ impl<W: AsyncWrite + Unpin> Out<W> {
     }
 
     pub fn error(&mut self, error: &SqlError) {
-        self.put(&ErrorResponse::new(fields("ERROR", error)));
+        self.fields(b'E', "ERROR", error);
     }
 
     pub fn fatal(&mut self, error: &SqlError) {
-        self.put(&ErrorResponse::new(fields("FATAL", error)));
+        self.fields(b'E', "FATAL", error);
     }
 
     pub fn notice(&mut self, notice: &Notice) {
-        self.put(&NoticeResponse::new(fields(notice.severity, &notice.error)));
+        self.fields(b'N', notice.severity, &notice.error);
+    }
+
+    fn fields(&mut self, kind: u8, severity: &str, error: &SqlError) {
+        let fields = fields(severity, error);
+        self.message(kind, |to, buf| {
+            for (code, text) in &fields {
+                buf.put_u8(*code);
+                put_string(text, to, buf);
+            }
+            buf.put_u8(0);
+        });
+    }
+
+    /// A message whose body `write` appends.
+    fn message(&mut self, kind: u8, write: impl FnOnce(Encoding, &mut BytesMut)) {
+        self.last_complete = None;
+        self.buf.put_u8(kind);
+        let start = self.buf.len();
+        self.buf.put_i32(0);
+        write(self.encoding, &mut self.buf);
+        let len = (self.buf.len() - start) as i32;
+        self.buf[start..start + 4].copy_from_slice(&len.to_be_bytes());
     }
 
     pub fn parse_complete(&mut self) {
@@ -154,15 +183,24 @@ impl<W: AsyncWrite + Unpin> Out<W> {
 
     /// `formats`: one a column, one for all, or none (text). `origins`: relation and attribute of each column, or none.
     pub fn row_description(&mut self, desc: &RelDesc, formats: &[i16], origins: &[(u32, i16)]) {
-        let fields = desc.names.iter().zip(&desc.types).enumerate();
-        let origin = |i: usize| origins.get(i).copied().unwrap_or((0, 0));
-        let fields = fields.map(|(i, (name, ty))| {
-            FieldDescription::new(name.clone(), origin(i).0 as i32, origin(i).1, ty.ty.oid(), ty.ty.typlen(), ty.typmod, format_of(formats, i))
+        self.message(b'T', |to, buf| {
+            buf.put_i16(desc.arity() as i16);
+            for (i, (name, ty)) in desc.names.iter().zip(&desc.types).enumerate() {
+                // A client is told what a domain is over.
+                let ty = ty.base();
+                let (relation, attribute) = origins.get(i).copied().unwrap_or((0, 0));
+                put_string(name, to, buf);
+                buf.put_u32(relation);
+                buf.put_i16(attribute);
+                buf.put_u32(ty.ty.oid());
+                buf.put_i16(ty.ty.typlen());
+                buf.put_i32(ty.typmod);
+                buf.put_i16(format_of(formats, i));
+            }
         });
-        self.put(&RowDescription::new(fields.collect()));
     }
 
-    /// One DataRow. Errors: a row too large for the protocol; nothing is written then.
+    /// One DataRow. Errors: a row too large for the protocol, a value that the client's encoding does not have; nothing is written then.
     pub fn row(&mut self, row: &[Value], desc: &RelDesc, formats: &[i16], style: &TextStyle) -> Result<(), SqlError> {
         self.last_complete = None;
         let start = self.buf.len();
@@ -176,9 +214,13 @@ impl<W: AsyncWrite + Unpin> Out<W> {
             }
             let at = self.buf.len();
             self.buf.put_i32(0);
-            match format_of(formats, i) {
-                0 => values::write_text(value, ty, style, &mut self.scratch, &mut self.buf),
-                _ => values::write_binary(value, ty, &mut self.binary_scratch, &mut self.buf),
+            let written = match format_of(formats, i) {
+                0 => values::write_text(value, ty, style, self.encoding, &mut self.scratch, &mut self.buf),
+                _ => values::write_binary(value, ty, self.encoding, &mut self.binary_scratch, &mut self.buf),
+            };
+            if let Err(e) = written {
+                self.buf.truncate(start);
+                return Err(e);
             }
             let len = (self.buf.len() - at - 4) as u32;
             self.buf[at..at + 4].copy_from_slice(&len.to_be_bytes());
@@ -232,6 +274,12 @@ impl<W: AsyncWrite + Unpin> Out<W> {
     }
 }
 
+/// A string and its end; what the client's encoding does not have is a question mark, since there must be an answer.
+fn put_string(text: &str, to: Encoding, buf: &mut BytesMut) {
+    buf.put_slice(&to.encode_lossy(text));
+    buf.put_u8(0);
+}
+
 /// The format code of column `i`.
 pub fn format_of(formats: &[i16], i: usize) -> i16 {
     match formats {
@@ -255,7 +303,8 @@ fn fields(severity: &str, error: &SqlError) -> Vec<(u8, String)> {
         fields.push((b'P', position.to_string()));
     }
     if let Some(about) = &error.fields {
-        let all = [(b'W', &about.context), (b's', &about.schema), (b't', &about.table), (b'c', &about.column), (b'n', &about.constraint)];
+        let all =
+            [(b'W', &about.context), (b's', &about.schema), (b't', &about.table), (b'c', &about.column), (b'd', &about.datatype), (b'n', &about.constraint)];
         fields.extend(all.into_iter().filter_map(|(code, value)| Some((code, clean(value.as_ref()?)))));
     }
     fields

@@ -110,6 +110,25 @@ pub(crate) fn children(h: &Hir) -> Vec<&Hir> {
     }
 }
 
+/// As [`children`], to change them.
+pub(super) fn children_mut(h: &mut Hir) -> Vec<&mut Hir> {
+    match h {
+        Hir::Constant { .. } | Hir::Get { .. } | Hir::GetLocal { .. } | Hir::CallTable { .. } => vec![],
+        Hir::Let { value, body, .. } => vec![value, body],
+        Hir::LetRec { bindings, body, .. } => bindings.iter_mut().map(|b| &mut b.value).chain([&mut **body]).collect(),
+        Hir::Project { input, .. }
+        | Hir::Map { input, .. }
+        | Hir::Filter { input, .. }
+        | Hir::Reduce { input, .. }
+        | Hir::Distinct { input }
+        | Hir::TopK { input, .. }
+        | Hir::Window { input, .. } => vec![input],
+        Hir::RowsFrom { functions, .. } => functions.iter_mut().collect(),
+        Hir::Union { inputs } => inputs.iter_mut().collect(),
+        Hir::Join { left, right, .. } | Hir::Intersect { left, right, .. } | Hir::Except { left, right, .. } => vec![left, right],
+    }
+}
+
 /// The scalars of the node itself.
 pub(super) fn scalars(h: &Hir) -> Vec<&HirScalar> {
     match h {

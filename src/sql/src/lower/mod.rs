@@ -26,6 +26,8 @@
 
 /// Outer relations, and which columns of the enclosing queries an expression refers to.
 mod env;
+/// Domains in types.
+mod erase;
 /// Joins of every kind.
 mod join;
 /// Relational operators.
@@ -47,6 +49,7 @@ use std::collections::BTreeMap;
 
 /// Lowers a complete query: one without references to enclosing rows and without parameters.
 pub fn lower(mut hir: Hir) -> Result<Mir, SqlError> {
+    erase::erase(&mut hir);
     unread::drop_subqueries(&mut hir);
     let mut l = Lowerer { next_id: env::max_local(&hir) + 1, next_env: 1, ctes: BTreeMap::new() };
     l.relation(hir, &Env::unit(0))

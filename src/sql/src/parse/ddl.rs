@@ -16,7 +16,6 @@ impl Parser<'_> {
         let Tok::Word(w) = self.tok().clone() else { return Err(self.error()) };
         match w.as_str() {
             "view" | "materialized" => self.create_view(or_replace, temporary),
-            "recursive" => Err(SqlError::unsupported("CREATE RECURSIVE VIEW", "write WITH RECURSIVE in the view's query").at(self.pos())),
             "connection" => self.create_connection(or_replace),
             _ if or_replace => self.unsupported_object(&w),
             "table" => self.create_table(temporary),
@@ -104,6 +103,32 @@ impl Parser<'_> {
             self.next();
         }
         Ok(Statement::Unsupported(format!("CREATE {}", w.to_uppercase())))
+    }
+
+    /// CREATE RECURSIVE VIEW as the CREATE VIEW that it stands for; `None`: another statement begins here.
+    pub fn recursive_view(&mut self, sql: &str) -> Result<Option<String>, SqlError> {
+        let mut words = 1;
+        let replace = self.is_kw("create") && self.is_kw_at(1, "or") && self.is_kw_at(2, "replace");
+        words += if replace { 2 } else { 0 };
+        let temporary = self.is_kw_at(words, "temporary") || self.is_kw_at(words, "temp");
+        words += usize::from(temporary);
+        if !(self.is_kw("create") && self.is_kw_at(words, "recursive") && self.is_kw_at(words + 1, "view")) {
+            return Ok(None);
+        }
+        for _ in 0..words + 2 {
+            self.next();
+        }
+        let name = self.object_name()?;
+        let columns: Vec<String> = self.col_id_list()?.iter().map(|c| super::quote_ident(&c.name)).collect();
+        self.expect_kw("as")?;
+        let from = self.span().start;
+        self.query()?;
+        let (columns, query) = (columns.join(", "), &sql[from..self.last_end()]);
+        let full = name.parts.iter().map(|p| super::quote_ident(p)).collect::<Vec<_>>().join(".");
+        let own = super::quote_ident(name.last());
+        let (replace, temporary) = (if replace { " OR REPLACE" } else { "" }, if temporary { " TEMPORARY" } else { "" });
+        let body = format!("WITH RECURSIVE {own} ({columns}) AS ({query}) SELECT {columns} FROM {own}");
+        Ok(Some(format!("CREATE{replace}{temporary} VIEW {full} ({columns}) AS {body}")))
     }
 
     fn create_view(&mut self, or_replace: bool, temporary: bool) -> Result<Statement, SqlError> {

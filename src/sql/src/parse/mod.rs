@@ -57,6 +57,13 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>, SqlError> {
             return Ok(out);
         }
         let start = p.span().start;
+        if let Some(text) = p.recursive_view(sql)? {
+            if !p.at_end() && !p.is_punct(";") {
+                return Err(p.error());
+            }
+            out.extend(parse(&text)?);
+            continue;
+        }
         let statement = p.statement()?;
         if !p.at_end() && !p.is_punct(";") {
             return Err(p.error());

@@ -8,6 +8,7 @@ use super::*;
 use crate::ast::{AssignTarget, Expr, Ident, Indirection};
 use crate::catalog::Relation;
 use crate::hir::HirScalar;
+use ::expr::catalog::CastContext;
 use repr::ColType;
 
 impl Binder<'_> {
@@ -26,10 +27,11 @@ impl Binder<'_> {
                 _ => {
                     let (here, rest) = split_subscripts(path);
                     let sliced = here.iter().any(|p| matches!(p, Indirection::Slice(..)));
-                    ty = match &ty.ty {
+                    let ty_base = ty.base();
+                    ty = match &ty_base.ty {
                         SqlType::Jsonb => SqlType::Jsonb.nullable(),
-                        SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector if sliced => ty,
-                        SqlType::Array(e) => ColType { ty: (**e).clone(), ..ty },
+                        SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector if sliced => ty_base,
+                        SqlType::Array(e) => ColType { ty: (**e).clone(), ..ty_base },
                         SqlType::Geo(kind) if expr::func::geo::part_type(*kind).is_some() => {
                             if sliced {
                                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "slices of fixed-length arrays not implemented").at(t.column.pos));
@@ -53,7 +55,7 @@ impl Binder<'_> {
     /// The field of a composite type: its position and type.
     fn part_field(&self, column: &Ident, field: &Ident, ty: &ColType) -> Result<(usize, ColType), SqlError> {
         let what = format!("cannot assign to field \"{}\" of column \"{}\"", field.name, column.name);
-        let SqlType::Record(r) = &ty.ty else {
+        let SqlType::Record(r) = ty.ty.base() else {
             let message = format!("{what} because its type {} is not a composite type", ty.ty.sql_name());
             return Err(SqlError::new(state::DATATYPE_MISMATCH, message).at(field.pos));
         };
@@ -77,6 +79,10 @@ impl Binder<'_> {
         env: &Env,
     ) -> Result<HirScalar, SqlError> {
         let Some(first) = path.first() else { return Ok(value) };
+        if let SqlType::Domain(_) = &ty.ty {
+            let whole = self.with_part(self.without_domain(whole)?, &ty.base(), t, path, value, env)?;
+            return self.coerce(whole, ty, CastContext::Assignment, t.column.pos);
+        }
         if let Indirection::Field(f) = first {
             let (at, field_type) = self.part_field(&t.column, f, ty)?;
             let SqlType::Record(r) = &ty.ty else { return Err(SqlError::internal("a field of no record")) };

@@ -26,6 +26,7 @@ pub enum Pathway {
 impl Binder<'_> {
     /// Postgres's `find_coercion_pathway`; `None`: there is none in this context.
     pub fn pathway(&self, from: &SqlType, to: &SqlType, ctx: CastContext) -> Option<Pathway> {
+        let (from, to) = (from.base(), to.base());
         if from == to {
             return Some(Pathway::Relabel);
         }
@@ -93,7 +94,7 @@ impl Binder<'_> {
             // The arguments are checked together by `check_polymorphic`.
             return true;
         }
-        match from {
+        match from.base() {
             SqlType::Record(_) if to == pseudo::RECORD => return true,
             SqlType::Array(e) if to == pseudo::RECORD_ARRAY && matches!(**e, SqlType::Record(_)) => return true,
             _ => {}
@@ -125,6 +126,9 @@ impl Binder<'_> {
     /// Postgres's `coerce_to_target_type`. `None`: there is no way. A type modifier is applied; nullability is the input's.
     pub fn try_coerce(&self, e: HirScalar, to: &ColType, ctx: CastContext, pos: Pos) -> Result<Option<HirScalar>, SqlError> {
         let from = e.typ();
+        if to.ty.has_domain() && from.ty != to.ty {
+            return self.coerce_to_domain(e, to, ctx, pos);
+        }
         if let HirScalar::Literal(v, t) = &e {
             if t.ty == SqlType::Unknown {
                 return self.coerce_literal(v, to, ctx, pos).map(Some);
@@ -139,6 +143,10 @@ impl Binder<'_> {
         }
         if from.ty == to.ty {
             return self.apply_typmod(e, to, ctx, false).map(Some);
+        }
+        if let SqlType::Domain(_) = &from.ty {
+            let e = self.without_domain(e)?;
+            return self.try_coerce(e, to, ctx, pos);
         }
         // A range as the multirange of its type; the built-in ones have rows in pg_cast.
         if ctx == CastContext::Explicit && matches!(from.ty, SqlType::UserRange(_)) && from.ty.range_partner() == to.ty {
@@ -279,7 +287,7 @@ impl Binder<'_> {
     }
 
     /// Field by field.
-    fn coerce_record(&self, e: HirScalar, to: &ColType, ctx: CastContext, pos: Pos) -> Result<Option<HirScalar>, SqlError> {
+    pub fn coerce_record(&self, e: HirScalar, to: &ColType, ctx: CastContext, pos: Pos) -> Result<Option<HirScalar>, SqlError> {
         let from = e.typ();
         let (SqlType::Record(a), SqlType::Record(b)) = (&from.ty, &to.ty) else { return Ok(None) };
         if b.oid == pseudo::RECORD && b.fields.is_empty() {
@@ -386,8 +394,9 @@ impl Binder<'_> {
         if *first != SqlType::Unknown && types.iter().all(|t| t.0 == *first) {
             return Ok(first.clone());
         }
-        let mut best = first.clone();
+        let mut best = first.base().clone();
         for (t, pos) in it {
+            let t = t.base();
             if *t == SqlType::Unknown || *t == best {
                 continue;
             }
@@ -465,17 +474,17 @@ pub fn to_scalar(e: &HirScalar) -> Option<expr::Scalar> {
     use expr::Scalar;
     let all = |xs: &[HirScalar]| xs.iter().map(to_scalar).collect::<Option<Vec<_>>>();
     Some(match e {
-        HirScalar::Literal(v, t) => Scalar::Literal(v.clone(), t.clone()),
-        HirScalar::Error(err, t) => Scalar::Error(err.clone(), t.clone()),
-        HirScalar::Call { func, args, ty } => Scalar::Call { func, args: all(args)?, ty: ty.clone() },
+        HirScalar::Literal(v, t) => Scalar::Literal(v.clone(), t.without_domains()),
+        HirScalar::Error(err, t) => Scalar::Error(err.clone(), t.without_domains()),
+        HirScalar::Call { func, args, ty } => Scalar::Call { func, args: all(args)?, ty: ty.without_domains() },
         HirScalar::And(xs) => Scalar::And(all(xs)?),
         HirScalar::Or(xs) => Scalar::Or(all(xs)?),
         HirScalar::Case { branches, otherwise, ty } => Scalar::Case {
             branches: branches.iter().map(|(c, r)| Some((to_scalar(c)?, to_scalar(r)?))).collect::<Option<_>>()?,
             otherwise: Box::new(to_scalar(otherwise)?),
-            ty: ty.clone(),
+            ty: ty.without_domains(),
         },
-        HirScalar::Coalesce(xs, t) => Scalar::Coalesce(all(xs)?, t.clone()),
+        HirScalar::Coalesce(xs, t) => Scalar::Coalesce(all(xs)?, t.without_domains()),
         HirScalar::IsNull(x) => Scalar::IsNull(Box::new(to_scalar(x)?)),
         HirScalar::Not(x) => Scalar::Not(Box::new(to_scalar(x)?)),
         _ => return None,

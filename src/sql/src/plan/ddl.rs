@@ -111,7 +111,6 @@ impl Binder<'_> {
     ) -> Result<TableShape, SqlError> {
         let mut desc = base.map_or_else(RelDesc::default, |b| RelDesc { names: b.desc.names.clone(), types: b.desc.types.clone(), keys: Vec::new() });
         let first = desc.arity();
-        let mut domains = Vec::with_capacity(columns.len());
         let mut sequences: Vec<ColumnSequence> = Vec::new();
         for (i, c) in columns.iter().enumerate() {
             if desc.names.contains(&c.name.name) {
@@ -142,11 +141,9 @@ impl Binder<'_> {
             if serial.is_some() && (c.default.is_some() || c.identity.is_some()) {
                 return Err(conflict("multiple default values specified"));
             }
-            let domain = self.domain_of(&c.ty);
-            let ty = match (&domain, &serial) {
-                (_, Some(t)) => t.clone().not_null(),
-                (Some(d), _) => d.base.clone(),
-                _ => self.resolve_type(&c.ty)?,
+            let ty = match &serial {
+                Some(t) => t.clone().not_null(),
+                None => self.resolve_type(&c.ty)?,
             };
             if let Some(identity) = &c.identity {
                 let spec = self.sequence_spec(&identity.options, &ty.ty, true)?;
@@ -156,8 +153,7 @@ impl Binder<'_> {
                 let spec = self.sequence_spec(&ast::SequenceOptions::default(), &ty.ty, false)?;
                 sequences.push(ColumnSequence { column: first + i, identity: None, spec, name: None });
             }
-            let not_null = c.not_null || c.identity.is_some() || serial.is_some() || domain.as_ref().is_some_and(|d| d.not_null);
-            domains.push(domain);
+            let not_null = c.not_null || c.identity.is_some() || serial.is_some();
             if matches!(ty.ty, SqlType::Unknown | SqlType::Void) || matches!(&ty.ty, SqlType::Record(r) if r.name.is_none()) {
                 return Err(
                     SqlError::new(state::INVALID_TABLE_DEFINITION, format!("column \"{}\" has pseudo-type {}", c.name.name, ty.ty.sql_name())).at(c.name.pos)
@@ -235,14 +231,7 @@ impl Binder<'_> {
         for (i, c) in columns.iter().enumerate() {
             let ty = &desc.types[first + i];
             defaults.push(match &c.default {
-                None => match domains[i].as_ref().and_then(|d| d.default.as_ref()) {
-                    None => None,
-                    Some(text) => {
-                        let e = crate::parse::parse_expr(text)?;
-                        let x = self.expr(&e, &self.row_env("", &RelDesc::default(), Clause::Default))?;
-                        Some((text.clone(), self.assign(x, &c.name.name, ty, c.name.pos)?))
-                    }
-                },
+                None => None,
                 Some((e, span)) => Some((p.slice(*span).to_owned(), self.column_default(&c.name.name, ty, e)?)),
             });
         }
@@ -257,14 +246,6 @@ impl Binder<'_> {
         }
         let mut checks: Vec<(String, String, HirScalar)> = Vec::new();
         let env = self.row_env(table, &desc, Clause::Check);
-        // Of a column's domain first, as Postgres tests the value before the row.
-        for (d, c) in domains.iter().zip(columns) {
-            for (name, sql) in d.iter().flat_map(|d| &d.checks) {
-                let (e, text) = self.check_of_column(sql, &c.name.name)?;
-                let x = self.condition(&e, &env, "CHECK")?;
-                checks.push((numbered(name, &|n| checks.iter().any(|c| c.0 == n)), text, x));
-            }
-        }
         for (name, e, span) in check_list {
             let mut x = self.condition(e, &env, "CHECK")?;
             let mut named: Vec<usize> = Vec::new();
@@ -776,17 +757,17 @@ pub fn row_scalar(e: &HirScalar) -> Option<::expr::Scalar> {
     let all = |xs: &[HirScalar]| xs.iter().map(row_scalar).collect::<Option<Vec<_>>>();
     Some(match e {
         HirScalar::Column(c, _) if c.level == 0 => Scalar::Column(c.column),
-        HirScalar::Literal(v, t) => Scalar::Literal(v.clone(), t.clone()),
-        HirScalar::Error(err, t) => Scalar::Error(err.clone(), t.clone()),
-        HirScalar::Call { func, args, ty } => Scalar::Call { func, args: all(args)?, ty: ty.clone() },
+        HirScalar::Literal(v, t) => Scalar::Literal(v.clone(), t.without_domains()),
+        HirScalar::Error(err, t) => Scalar::Error(err.clone(), t.without_domains()),
+        HirScalar::Call { func, args, ty } => Scalar::Call { func, args: all(args)?, ty: ty.without_domains() },
         HirScalar::And(xs) => Scalar::And(all(xs)?),
         HirScalar::Or(xs) => Scalar::Or(all(xs)?),
         HirScalar::Case { branches, otherwise, ty } => Scalar::Case {
             branches: branches.iter().map(|(c, r)| Some((row_scalar(c)?, row_scalar(r)?))).collect::<Option<_>>()?,
             otherwise: Box::new(row_scalar(otherwise)?),
-            ty: ty.clone(),
+            ty: ty.without_domains(),
         },
-        HirScalar::Coalesce(xs, t) => Scalar::Coalesce(all(xs)?, t.clone()),
+        HirScalar::Coalesce(xs, t) => Scalar::Coalesce(all(xs)?, t.without_domains()),
         HirScalar::IsNull(x) => Scalar::IsNull(Box::new(row_scalar(x)?)),
         HirScalar::Not(x) => Scalar::Not(Box::new(row_scalar(x)?)),
         _ => return None,

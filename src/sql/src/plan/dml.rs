@@ -10,6 +10,7 @@ use crate::ast;
 use crate::catalog::{Relation, RelationKind};
 use crate::hir::{ColumnRef, Hir, HirScalar, JoinKind};
 use ::expr::ColumnOrder;
+use repr::encoding::Encoding;
 use repr::RelDesc;
 use std::rc::Rc;
 
@@ -497,21 +498,45 @@ impl Binder<'_> {
                 CopySource::Subscribe(s) => s.result.names.clone(),
             };
             let all: Vec<usize> = (0..names.len()).collect();
-            return Ok(Plan::CopyTo(Box::new(CopyToPlan { format: copy_format(&c.options, &names, &all, false)?, source, file })));
+            return Ok(Plan::CopyTo(Box::new(CopyToPlan {
+                format: copy_format(&c.options, &names, &all, false)?,
+                encoding: copy_encoding(&c.options)?,
+                source,
+                file,
+            })));
         }
         let ast::CopyFrom::Table(name, columns) = &c.from else { return Err(SqlError::internal("COPY FROM without a table")) };
         let rel = self.writable(name, "copy to")?;
         let columns = self.named_columns(&rel, columns)?;
         let format = copy_format(&c.options, &rel.desc.names, &columns, true)?;
+        let columns_written = columns.clone();
         Ok(Plan::CopyFrom(Box::new(CopyFromPlan {
             table: rel.id,
             columns,
             defaults: rel.defaults.clone(),
             desc: rel.desc.clone(),
-            checks: row_checks(&rel),
+            checks: RowChecks { domains: self.domain_tests(&rel, &columns_written)?, ..row_checks(&rel) },
             format,
+            encoding: copy_encoding(&c.options)?,
             file,
         })))
+    }
+}
+
+impl Binder<'_> {
+    /// Values that no expression made, as those of the columns' domains.
+    fn domain_tests(&self, rel: &Relation, columns: &[usize]) -> Result<Vec<HirScalar>, SqlError> {
+        let with_domain = columns.iter().filter(|c| rel.desc.types[**c].ty.has_domain());
+        let test = |c: &usize| {
+            let ty = rel.desc.types[*c].clone().with_nullable(true);
+            let mut plain = ty.without_domains();
+            if let SqlType::Array(e) = &ty.ty {
+                plain.typmod = e.as_ref().clone().nullable().base().typmod;
+            }
+            let value = HirScalar::Column(ColumnRef { level: 0, column: *c }, plain);
+            self.coerce(value, &ty, ::expr::catalog::CastContext::Assignment, 0)
+        };
+        with_domain.map(test).collect()
     }
 }
 
@@ -519,6 +544,7 @@ pub fn row_checks(rel: &Relation) -> RowChecks {
     RowChecks {
         not_null: (0..rel.desc.arity()).filter(|i| !rel.desc.types[*i].nullable).collect(),
         checks: rel.checks.clone(),
+        domains: Vec::new(),
         generated: rel.generated.iter().enumerate().filter_map(|(i, g)| Some((i, g.clone()?))).collect(),
         views: Vec::new(),
     }
@@ -528,6 +554,14 @@ pub fn row_checks(rel: &Relation) -> RowChecks {
 fn checks_through(rel: &Relation, seen: Seen) -> RowChecks {
     let views = if seen.steps.iter().any(|s| s.checked) { seen.steps } else { Vec::new() };
     RowChecks { views, ..row_checks(rel) }
+}
+
+/// The encoding of COPY's text, if an option names one. Errors: 22023, 0A000.
+fn copy_encoding(options: &[ast::DdlOption]) -> Result<Option<Encoding>, SqlError> {
+    let Some(o) = options.iter().find(|o| o.name == "encoding") else { return Ok(None) };
+    let known = Encoding::parse(&option_text(&o.value)).map_err(|e| e.at(o.pos))?;
+    let unknown = || SqlError::new(state::INVALID_PARAMETER_VALUE, "argument to option \"encoding\" must be a valid encoding name").at(o.pos);
+    known.map(Some).ok_or_else(unknown)
 }
 
 /// VALUES and nothing else: each row stands by itself.
@@ -557,7 +591,7 @@ pub fn target_item(name: &str, rel: &Relation, alias: bool) -> NsItem {
 }
 
 fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
-    let cols = desc.names.iter().zip(&desc.types).enumerate().map(|(i, (n, t))| NsCol { name: n.clone(), pos: from + i, ty: t.clone() }).collect();
+    let cols = desc.names.iter().zip(&desc.types).enumerate().map(|(i, (n, t))| NsCol { name: n.clone(), pos: from + i, ty: t.clone(), whole: None }).collect();
     NsItem {
         name: name.to_owned(),
         schema: None,
@@ -622,12 +656,7 @@ fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], 
             "force_quote" => force_quote = list(o)?,
             "force_not_null" => force_not_null = list(o)?,
             "force_null" => force_null = list(o)?,
-            "freeze" | "oids" => {}
-            "encoding" => {
-                if !matches!(option_text(&o.value).to_ascii_lowercase().replace('-', "").as_str(), "utf8" | "unicode") {
-                    return Err(SqlError::unsupported(format!("encoding {}", option_text(&o.value)), "use UTF8").at(o.pos));
-                }
-            }
+            "freeze" | "oids" | "encoding" => {}
             other => return Err(bad(format!("option \"{other}\" not recognized")).at(o.pos)),
         }
     }

@@ -5,7 +5,7 @@
 //! level is taken out again and the join is a plain one.
 
 use super::scope::{row_type_of, Clause, Env, Level, NsCol, NsItem};
-use super::walk::{hir_reads_level, renumber_locals, shift_hir};
+use super::walk::{hir_reads_level, renumber_locals, rewrite, shift_hir};
 use super::Binder;
 use crate::ast::*;
 use crate::catalog::{Relation, RelationKind};
@@ -307,6 +307,11 @@ impl Binder<'_> {
                 }
                 return Ok(out);
             }
+            if name.last() == Some(&"ts_stat") {
+                if let Some(made) = self.ts_stat(call, &inner, f.pos)? {
+                    return Ok(vec![made]);
+                }
+            }
             let kind = self.kind_of(&name, false);
             if matches!(kind, Some(expr::catalog::ProcKind::Function)) && call.over.is_none() {
                 let (args, names, positions, variadic) = self.call_args(call, &inner)?;
@@ -323,6 +328,41 @@ impl Binder<'_> {
         let e = self.expr(f, &inner)?;
         let e = self.text_if_unknown(e, f.pos)?;
         self.scalar_function(e, f, decls).map(|x| vec![x])
+    }
+
+    /// `ts_stat` of a query that is written as a literal: the query's words, counted. `None`: the query is made when it runs.
+    fn ts_stat(&self, call: &FuncCall, env: &Env, pos: Pos) -> Result<Option<(Hir, Vec<String>, bool)>, SqlError> {
+        let texts: Option<Vec<&str>> = call.args.iter().map(|a| if let ExprKind::String(s) = &*a.expr.kind { Some(s.as_str()) } else { None }).collect();
+        let (query, weights) = match texts.as_deref() {
+            Some([query]) => (query.trim().trim_end_matches(';'), None),
+            Some([query, weights]) => (query.trim().trim_end_matches(';'), Some(*weights)),
+            _ => return Ok(None),
+        };
+        let count = match weights {
+            None => "coalesce(pg_catalog.cardinality(u.positions), 1)".to_owned(),
+            Some(w) => {
+                let wanted: Vec<String> = w.to_ascii_uppercase().chars().filter(|c| matches!(c, 'A'..='D')).map(String::from).collect();
+                format!("(SELECT pg_catalog.count(*) FROM pg_catalog.unnest(u.weights) AS w WHERE w = ANY ('{{{}}}'::pg_catalog.text[]))", wanted.join(","))
+            }
+        };
+        // Its names are those of the text in the literal, not of the statement's.
+        let names = self.names.take();
+        let bound = (|| {
+            let b = self.query(&crate::parse::parse_query(query)?, &env.masked(), true)?;
+            let types = b.into_relation().types();
+            if types.len() != 1 || *types[0].ty.base() != SqlType::TsVector {
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "ts_stat query must return one tsvector column"));
+            }
+            let counted = format!(
+                "SELECT u.lexeme AS word, pg_catalog.count(*)::pg_catalog.int4 AS ndoc, pg_catalog.sum({count})::pg_catalog.int4 AS nentry \
+                 FROM ({query}) AS q(v), LATERAL pg_catalog.unnest(q.v) AS u WHERE {count} > 0 GROUP BY u.lexeme"
+            );
+            self.query(&crate::parse::parse_query(&counted)?, &env.masked(), true)
+        })();
+        self.names.replace(names);
+        let b = bound.map_err(|e| SqlError { position: None, ..e }.at(pos))?;
+        let names = b.names.clone();
+        Ok(Some((b.into_relation(), names, false)))
     }
 
     fn decl_types(&self, decls: &[ColumnDecl]) -> Result<(Vec<String>, Vec<ColType>), SqlError> {
@@ -357,12 +397,24 @@ impl Binder<'_> {
             args.push(HirScalar::Literal(list, SqlType::Text.array_of().not_null()));
         }
         let scalar = columns.len() == 1 && !matches!(r.ret, SqlType::Record(_));
+        if columns.iter().any(|c| c.ty.has_domain()) && r.proc.name.starts_with("json") {
+            // What it makes has not been tested.
+            let plain: Vec<ColType> = columns.iter().map(ColType::without_domains).collect();
+            let value = |(column, t): (usize, &ColType)| HirScalar::Column(ColumnRef { level: 0, column }, t.clone());
+            let tested = plain.iter().enumerate().map(value).zip(&columns);
+            let scalars = tested.map(|(e, to)| self.coerce(e, to, CastContext::Implicit, pos)).collect::<Result<Vec<_>, _>>()?;
+            let n = plain.len();
+            let made = Hir::CallTable { func, args, columns: plain, with_ordinality: false };
+            let mapped = Hir::Map { input: Box::new(made), scalars };
+            return Ok((Hir::Project { input: Box::new(mapped), outputs: (n..2 * n).collect() }, names, scalar));
+        }
         Ok((Hir::CallTable { func, args, columns, with_ordinality: false }, names, scalar))
     }
 
     /// A plain function in FROM is a relation of one row; a row type spreads into columns.
     fn scalar_function(&self, e: HirScalar, f: &Expr, decls: &[ColumnDecl]) -> Result<(Hir, Vec<String>, bool), SqlError> {
         // Bound with a level of its own that has no columns: a one-row relation takes that place.
+        let e = if matches!(e.typ().ty.base(), SqlType::Record(_)) { self.without_domain(e)? } else { e };
         let ty = e.typ();
         let name = super::query::figure_name(f).unwrap_or_else(|| "?column?".into());
         if let SqlType::Record(r) = &ty.ty {
@@ -381,6 +433,10 @@ impl Binder<'_> {
                 }));
                 // json_to_record and its like make the row in the shape that the call's type says.
                 let e = match e {
+                    HirScalar::Call { func, args, .. } if want.has_domain() => {
+                        let made = HirScalar::Call { func, args, ty: want.without_domains().nullable() };
+                        self.coerce(made, &want.nullable(), CastContext::Implicit, f.pos)?
+                    }
                     HirScalar::Call { func, args, .. } => HirScalar::Call { func, args, ty: want.nullable() },
                     other => self.coerce(other, &want.nullable(), CastContext::Implicit, f.pos)?,
                 };
@@ -507,13 +563,14 @@ impl Binder<'_> {
             let side = |c: usize| HirScalar::Column(ColumnRef { level: 0, column: c }, part.types[c].clone());
             let (lc, rc) = (side(a.pos), side(b.pos + n));
             let one = match kind {
+                JoinKind::Inner if lc.typ().ty != ty && rc.typ().ty == ty => Some((rc.clone(), b.pos + n)),
                 JoinKind::Inner | JoinKind::Left => Some((lc.clone(), a.pos)),
                 JoinKind::Right => Some((rc.clone(), b.pos + n)),
                 JoinKind::Full => None,
             };
             let out = match one {
                 Some((e, p)) if e.typ().ty == ty => {
-                    cols.push(NsCol { name, pos: p, ty: e.typ() });
+                    cols.push(NsCol { name, pos: p, ty: e.typ(), whole: None });
                     continue;
                 }
                 Some((e, _)) => self.coerce_common(e, &ty, "JOIN/USING", pos)?,
@@ -524,7 +581,7 @@ impl Binder<'_> {
                 }
             };
             let p = part.types.len() + scalars.len();
-            cols.push(NsCol { name, pos: p, ty: out.typ() });
+            cols.push(NsCol { name, pos: p, ty: out.typ(), whole: Some(out.clone()) });
             scalars.push(out);
         }
         if !scalars.is_empty() {
@@ -591,11 +648,22 @@ fn visible(items: &[NsItem]) -> impl Iterator<Item = &NsCol> {
 fn extend_with_null(i: &mut NsItem) {
     i.null_extended = true;
     i.key = None;
-    i.cols.iter_mut().for_each(|c| c.ty.nullable = true);
+    for c in &mut i.cols {
+        c.ty.nullable = true;
+        if let Some(whole) = &mut c.whole {
+            rewrite(whole, 0, &mut |s, _| {
+                match s {
+                    HirScalar::Column(_, t) | HirScalar::Call { ty: t, .. } | HirScalar::Coalesce(_, t) => t.nullable = true,
+                    _ => {}
+                }
+                true
+            });
+        }
+    }
 }
 
 fn named_item(name: &str, names: Vec<String>, types: &[ColType]) -> NsItem {
-    let cols = names.into_iter().zip(types).enumerate().map(|(pos, (name, ty))| NsCol { name, pos, ty: ty.clone() }).collect();
+    let cols = names.into_iter().zip(types).enumerate().map(|(pos, (name, ty))| NsCol { name, pos, ty: ty.clone(), whole: None }).collect();
     NsItem {
         name: name.to_owned(),
         schema: None,

@@ -132,6 +132,7 @@ impl Binder<'_> {
     /// coerced to and the result type.
     pub fn operator(&self, op: &OpName, left: Option<&SqlType>, right: &SqlType) -> Result<(&'static PgOperator, Option<SqlType>, SqlType, SqlType), SqlError> {
         let name = if op.name == "!=" { "<>" } else { op.name.as_str() };
+        let (left, right) = (left.map(SqlType::base), right.base());
         let found = match left {
             Some(l) => self.find_infix(name, l, right),
             None => self.find_prefix(name, right),
@@ -220,6 +221,8 @@ impl Binder<'_> {
             [.., s, n] => (Some(*s), *n),
             [] => (None, ""),
         };
+        // Parameters of a type take values of a domain over it, as if they were of the type; only polymorphic ones see the domain.
+        let based: Vec<SqlType> = actual.iter().map(|t| t.base().clone()).collect();
         let in_schema = |p: &PgProc| match schema {
             None => p.namespace == PG_CATALOG,
             Some("pg_catalog") => p.namespace == PG_CATALOG,
@@ -232,7 +235,7 @@ impl Binder<'_> {
             cands.extend(self.arrange(p, actual, names, variadic_call));
         }
         // An exact match of plain arguments wins, a variadic expansion or use of defaults notwithstanding.
-        let exact = |c: &Candidate<Arranged>| c.args.iter().zip(actual_in_order(&c.item, actual)).all(|(d, a)| a.is_some_and(|a| *d == a.oid()));
+        let exact = |c: &Candidate<Arranged>| c.args.iter().zip(actual_in_order(&c.item, &based)).all(|(d, a)| a.is_some_and(|a| *d == a.oid()));
         let mut picked: Vec<Candidate<Arranged>> = Vec::new();
         if let Some(i) = cands.iter().position(|c| exact(c) && c.item.expanded == 0).or_else(|| cands.iter().position(exact)) {
             picked.push(cands.swap_remove(i));
@@ -247,7 +250,7 @@ impl Binder<'_> {
                 .collect();
             // Candidates are compared on the written arguments, in written order.
             let by_written: Vec<Candidate<Arranged>> = fits.into_iter().map(|c| Candidate { args: written_types(&c), item: c.item }).collect();
-            let mut best = self.narrow(by_written, actual);
+            let mut best = self.narrow(by_written, &based);
             if best.len() > 1 {
                 // Without VARIADIC expansion, then with fewer defaults, is better.
                 let least = best.iter().map(|c| (c.item.expanded > 0, c.item.defaults())).min();
@@ -429,6 +432,7 @@ impl Binder<'_> {
                     if unknown {
                         continue;
                     }
+                    let a = a.base();
                     let elem = array_element(a)?;
                     if p.array_elem.as_ref().is_some_and(|e| *e != elem) {
                         return None;
@@ -441,7 +445,7 @@ impl Binder<'_> {
                     if unknown {
                         continue;
                     }
-                    let range = range_given(*d == pseudo::ANYMULTIRANGE, a)?;
+                    let range = range_given(*d == pseudo::ANYMULTIRANGE, a.base())?;
                     if p.range_type.as_ref().is_some_and(|x| *x != range) {
                         return None;
                     }
@@ -457,7 +461,7 @@ impl Binder<'_> {
                 pseudo::ANYCOMPATIBLEARRAY => {
                     p.has_compatible = true;
                     if !unknown {
-                        compatible.push(array_element(a)?);
+                        compatible.push(array_element(a.base())?);
                     }
                 }
                 pseudo::ANYCOMPATIBLERANGE | pseudo::ANYCOMPATIBLEMULTIRANGE => {
@@ -465,7 +469,7 @@ impl Binder<'_> {
                     if unknown {
                         continue;
                     }
-                    let range = range_given(*d == pseudo::ANYCOMPATIBLEMULTIRANGE, a)?;
+                    let range = range_given(*d == pseudo::ANYCOMPATIBLEMULTIRANGE, a.base())?;
                     let elem = range.range_elem().cloned()?;
                     p.compatible_fixed = Some(elem.clone());
                     p.range_type = Some(range);
@@ -483,7 +487,7 @@ impl Binder<'_> {
             }
         }
         if let Some(e) = &p.elem {
-            if p.nonarray && matches!(e, SqlType::Array(_)) || p.is_enum && !matches!(e, SqlType::Enum(_)) {
+            if p.nonarray && matches!(e.base(), SqlType::Array(_)) || p.is_enum && !matches!(e, SqlType::Enum(_)) {
                 return None;
             }
         }
@@ -533,7 +537,7 @@ impl Binder<'_> {
                 pseudo::ANYCOMPATIBLEARRAY => p.compatible.clone().unwrap_or_else(|| text.clone()).array_of(),
                 pseudo::ANYCOMPATIBLERANGE => range(p.compatible.clone())?,
                 pseudo::ANYCOMPATIBLEMULTIRANGE => range(p.compatible.clone())?.range_partner(),
-                pseudo::RECORD => match given {
+                pseudo::RECORD => match given.map(SqlType::base) {
                     Some(g @ SqlType::Record(_)) => g.clone(),
                     _ => SqlType::from_oid(pseudo::RECORD)?,
                 },

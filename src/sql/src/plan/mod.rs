@@ -78,7 +78,7 @@ pub(crate) mod walk;
 mod window;
 
 pub use ddl::TableShape;
-pub use statement::{bind_default, bind_scalar, coerce_argument, describe, plan, quote_ident, result_of};
+pub use statement::{bind_default, bind_scalar, coerce_argument, describe, implied_default, plan, quote_ident, result_of};
 pub use types::*;
 pub use walk::shift_columns;
 

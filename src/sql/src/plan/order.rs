@@ -195,7 +195,8 @@ impl Binder<'_> {
         let natural = std::mem::take(&mut b.order);
         b.natural = false;
         let types = b.types();
-        let cols: Vec<NsCol> = b.names.iter().cloned().zip(types.iter().cloned()).enumerate().map(|(pos, (name, ty))| NsCol { name, pos, ty }).collect();
+        let cols: Vec<NsCol> =
+            b.names.iter().cloned().zip(types.iter().cloned()).enumerate().map(|(pos, (name, ty))| NsCol { name, pos, ty, whole: None }).collect();
         let item = NsItem {
             name: String::new(),
             schema: None,

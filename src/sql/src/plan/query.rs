@@ -376,6 +376,7 @@ impl Binder<'_> {
             if let Some((Indirection::Star, front)) = path.split_last() {
                 let row = if front.is_empty() { arg.clone() } else { Expr::new(ExprKind::Indirection { arg: arg.clone(), path: front.to_vec() }, t.expr.pos) };
                 let x = self.expr(&row, env)?;
+                let x = self.without_domain(x)?;
                 let SqlType::Record(r) = x.typ().ty else {
                     return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("type {} is not composite", x.typ().ty.sql_name())).at(arg.pos));
                 };

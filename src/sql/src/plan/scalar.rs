@@ -43,7 +43,8 @@ impl Binder<'_> {
             ExprKind::IsNull { arg, not } => {
                 let x = self.expr(arg, env)?;
                 let x = self.text_if_unknown(x, arg.pos)?;
-                if matches!(x.typ().ty, SqlType::Record(_)) {
+                if matches!(x.typ().ty.base(), SqlType::Record(_)) {
+                    let x = self.without_domain(x)?;
                     let name = if *not { "record_is_not_null" } else { "record_is_null" };
                     return self.internal(name, vec![x], SqlType::Bool.not_null());
                 }
@@ -160,13 +161,17 @@ impl Binder<'_> {
     }
 
     fn parameter(&self, n: usize, pos: Pos) -> Result<HirScalar, SqlError> {
-        let mut p = self.params.borrow_mut();
-        if let Some(values) = &p.values {
-            return match values.get(n - 1) {
-                Some((v, t)) => Ok(HirScalar::Literal(v.clone(), t.clone().nullable().with_nullable(v.is_null()))),
-                None => Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${n}")).at(pos)),
-            };
+        let given = self.params.borrow().values.as_ref().map(|values| values.get(n - 1).cloned());
+        match given {
+            Some(Some((v, t))) => {
+                let plain = t.clone().nullable().without_domains();
+                let x = HirScalar::Literal(v.clone(), plain.with_nullable(v.is_null()));
+                return if t.has_domain() { self.coerce(x, &t.nullable(), CastContext::Assignment, pos) } else { Ok(x) };
+            }
+            Some(None) => return Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${n}")).at(pos)),
+            None => {}
         }
+        let mut p = self.params.borrow_mut();
         if n > p.types.len() {
             if p.closed || n > 65_535 {
                 return Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${n}")).at(pos));
@@ -400,6 +405,11 @@ impl Binder<'_> {
         }
         let array = match &ty {
             SqlType::Array(e) => SqlType::Array(e.clone()),
+            SqlType::Domain(_) if matches!(ty.base(), SqlType::Array(_)) => {
+                return Err(
+                    SqlError::unsupported(format!("an array of {}, which is over an array", ty.sql_name()), "use a row type with an array in it").at(pos)
+                );
+            }
             t if t.array_oid() == 0 => {
                 return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("could not find array type for data type {}", t.sql_name())).at(pos))
             }
@@ -409,15 +419,9 @@ impl Binder<'_> {
     }
 
     fn cast(&self, arg: &Expr, ty: &TypeName, pos: Pos, env: &Env) -> Result<HirScalar, SqlError> {
-        if let Some(d) = self.domain_of(ty) {
-            let x = self.expr(arg, env)?;
-            let at = if matches!(&x, HirScalar::Literal(..)) { arg.pos } else { pos };
-            let x = self.coerce(x, &d.base, CastContext::Explicit, at)?;
-            return self.in_domain(x, &d);
-        }
         let to = self.resolve_type(ty)?;
-        if let (ExprKind::Array(elems), SqlType::Array(_)) = (&*arg.kind, &to.ty) {
-            let a = self.array(elems, Some(&to.ty), arg.pos, env)?;
+        if let (ExprKind::Array(elems), SqlType::Array(_)) = (&*arg.kind, to.ty.base()) {
+            let a = self.array(elems, Some(to.ty.base()), arg.pos, env)?;
             return self.coerce(a, &to, CastContext::Explicit, pos);
         }
         if let Some(x) = self.empty_collection(arg, &to.ty)? {
@@ -452,6 +456,7 @@ impl Binder<'_> {
     }
 
     pub fn field(&self, x: HirScalar, f: &Ident) -> Result<HirScalar, SqlError> {
+        let x = self.without_domain(x)?;
         let ty = x.typ().ty;
         let SqlType::Record(r) = &ty else {
             return Err(SqlError::new(
@@ -471,6 +476,7 @@ impl Binder<'_> {
 
     pub fn subscript(&self, x: HirScalar, path: &[Indirection], pos: Pos, env: &Env) -> Result<HirScalar, SqlError> {
         let x = self.text_if_unknown(x, pos)?;
+        let x = self.without_domain(x)?;
         let ty = x.typ().ty;
         if ty == SqlType::Jsonb {
             let mut args = vec![x];
@@ -671,6 +677,16 @@ impl Binder<'_> {
                 }
             }
         }
+        if let ("pg_typeof", true) = (r.proc.name, types.iter().any(SqlType::has_domain)) {
+            // The kernel sees no domains.
+            args.push(HirScalar::Literal(Value::UInt4(types[0].oid()), SqlType::Oid.not_null()));
+            return self.internal("type_of_domain", args, ret.not_null());
+        }
+        if ret.has_domain() && matches!(r.proc.name, "json_populate_record" | "jsonb_populate_record") {
+            // What it makes has not been tested.
+            let made = self.call_oid(r.proc.oid, args, ret.without_domains().nullable())?;
+            return self.coerce_implicit(made, &ret, positions.first().copied().unwrap_or(0));
+        }
         let nullable = !(r.proc.strict && args.iter().all(|a| !a.typ().nullable) && never_null(r.proc.name));
         self.call_oid(r.proc.oid, args, ret.nullable().with_nullable(nullable))
     }
@@ -743,18 +759,11 @@ impl Binder<'_> {
     fn as_cast(&self, name: &[&str], args: &[HirScalar], positions: &[Pos], pos: Pos) -> Result<Option<HirScalar>, SqlError> {
         let [arg] = args else { return Ok(None) };
         let t = TypeName::named(name.iter().map(|s| (*s).to_owned()).collect(), pos);
-        let domain = self.domain_of(&t);
-        let to = match &domain {
-            Some(d) => d.base.clone(),
-            None => match self.resolve_type(&t) {
-                Ok(to) => to,
-                Err(_) => return Ok(None),
-            },
-        };
+        let Ok(to) = self.resolve_type(&t) else { return Ok(None) };
         let from = arg.typ().ty;
         // As Postgres: an unknown literal, or a cast that needs no function or goes through text; not to a row type.
         use super::coerce::Pathway;
-        let ok = !matches!(to.ty, SqlType::Record(_))
+        let ok = !matches!(to.ty.base(), SqlType::Record(_))
             && (from == SqlType::Unknown
                 || match self.pathway(&from, &to.ty, CastContext::Explicit) {
                     Some(Pathway::Relabel) => true,
@@ -764,19 +773,16 @@ impl Binder<'_> {
         if !ok {
             return Ok(None);
         }
-        let x = self.coerce(arg.clone(), &to, CastContext::Explicit, positions.first().copied().unwrap_or(pos))?;
-        match &domain {
-            Some(d) => self.in_domain(x, d).map(Some),
-            None => Ok(Some(x)),
-        }
+        self.coerce(arg.clone(), &to, CastContext::Explicit, positions.first().copied().unwrap_or(pos)).map(Some)
     }
 
     /// `f(row)` is `row.f`.
     fn as_field(&self, name: &[&str], args: &[HirScalar]) -> Result<Option<HirScalar>, SqlError> {
         let ([n], [arg]) = (name, args) else { return Ok(None) };
+        let arg = self.without_domain(arg.clone())?;
         let SqlType::Record(r) = &arg.typ().ty else { return Ok(None) };
         match r.fields.iter().position(|f| f.0 == *n) {
-            Some(i) => self.field_select(arg.clone(), i).map(Some),
+            Some(i) => self.field_select(arg, i).map(Some),
             None => Ok(None),
         }
     }

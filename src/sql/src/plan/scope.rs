@@ -9,7 +9,7 @@
 //! Columns are found by name here and never again: everything downstream has positions.
 
 use super::calls::Calls;
-use super::Binder;
+use super::{walk, Binder};
 use crate::ast::{Ident, Pos};
 use crate::catalog::Relation;
 use crate::hir::{ColumnRef, HirScalar};
@@ -84,6 +84,8 @@ pub struct NsCol {
     pub name: String,
     pub pos: usize,
     pub ty: ColType,
+    /// What a computed column of USING is computed from: a query that is grouped by that may read the column.
+    pub whole: Option<HirScalar>,
 }
 
 /// A relation (or join) whose names are in scope.
@@ -232,13 +234,33 @@ fn table_oid(item: &NsItem) -> HirScalar {
     HirScalar::Literal(Value::UInt4(item.rel_oid), SqlType::Oid.not_null())
 }
 
+/// The error of a system column that rows here do not have.
+fn system_column(name: &str, pos: Pos) -> Option<SqlError> {
+    let known = matches!(name, "ctid" | "xmin" | "xmax" | "cmin" | "cmax");
+    known.then(|| SqlError::unsupported(format!("system column \"{name}\""), "rows have no address and no version; use a key of the table").at(pos))
+}
+
 impl NsItem {
     pub fn column(&self, level: usize, i: usize) -> HirScalar {
         let c = &self.cols[i];
+        if let Some(mut whole) = c.whole.clone() {
+            walk::shift(&mut whole, 0, level as isize);
+            return whole;
+        }
         HirScalar::Column(ColumnRef { level, column: c.pos }, c.ty.clone())
     }
     pub fn shift(&mut self, by: usize) {
-        self.cols.iter_mut().for_each(|c| c.pos += by);
+        for c in &mut self.cols {
+            c.pos += by;
+            if let Some(whole) = &mut c.whole {
+                walk::rewrite(whole, 0, &mut |s, _| {
+                    if let HirScalar::Column(r, _) = s {
+                        r.column += by;
+                    }
+                    true
+                });
+            }
+        }
     }
 }
 
@@ -254,9 +276,12 @@ impl Binder<'_> {
                 if let Some((level, item)) = self.find_item(None, &col.name, env, pos)? {
                     return self.whole_row(item, level);
                 }
-                if col.name == "tableoid" {
-                    if let Some([item]) = env.level().map(|l| l.items.as_slice()).filter(|i| i.len() == 1 && i[0].rel_oid != 0) {
+                if let Some([item]) = env.level().map(|l| l.items.as_slice()).filter(|i| i.len() == 1 && i[0].rel_oid != 0) {
+                    if col.name == "tableoid" {
                         return Ok(table_oid(item));
+                    }
+                    if let Some(e) = system_column(&col.name, pos) {
+                        return Err(e);
                     }
                 }
                 Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", col.name)).at(pos))
@@ -346,7 +371,10 @@ impl Binder<'_> {
                 Ok(item.column(level, i))
             }
             None if col == "tableoid" && item.rel_oid != 0 => Ok(table_oid(item)),
-            None => Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column {rel}.{col} does not exist")).at(pos)),
+            None => {
+                let of_table = (item.rel_oid != 0).then(|| system_column(col, pos)).flatten();
+                Err(of_table.unwrap_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column {rel}.{col} does not exist")).at(pos)))
+            }
         }
     }
 

@@ -94,6 +94,14 @@ pub fn bind_default(text: &str, desc: &RelDesc, to: &ColType, catalog: &dyn SqlC
     b.coerce(x, to, CastContext::Assignment, e.pos)
 }
 
+/// What a column without a default gets from its domain: the domain's default, or the NULL that the domain has to admit.
+pub fn implied_default(to: &ColType, catalog: &dyn SqlCatalog) -> Result<Option<HirScalar>, SqlError> {
+    let SqlType::Domain(d) = &to.ty else { return Ok(None) };
+    let Some((_, domain)) = catalog.domain_by_oid(d.oid) else { return Ok(None) };
+    let text = domain.default.as_deref().unwrap_or("NULL");
+    bind_default(text, &RelDesc::default(), to, catalog).map(Some)
+}
+
 /// A constant argument of EXECUTE cast to the prepared statement's parameter type, as assignment does.
 pub fn coerce_argument(e: HirScalar, to: &SqlType, number: usize, catalog: &dyn SqlCatalog) -> Result<HirScalar, SqlError> {
     let b = Binder::new(catalog);

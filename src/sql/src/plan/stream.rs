@@ -370,6 +370,10 @@ impl Binder<'_> {
                 }
             }
             let shape = self.table_shape(p, c.name.last(), &c.columns, &c.constraints, None)?;
+            if let Some(i) = shape.desc.types.iter().position(|t| t.ty.has_domain()) {
+                let e = SqlError::unsupported("a domain as the type of a source's column", "cast to it in a view");
+                return Err(e.at(c.columns[i].name.pos));
+            }
             desc = shape.desc;
             key = shape.unique.iter().find(|u| u.2).map(|u| u.1.clone());
             if envelope == EnvelopePlan::None && !shape.unique.is_empty() {

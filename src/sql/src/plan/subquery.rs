@@ -170,6 +170,7 @@ impl Binder<'_> {
             QuantifiedRhs::Array(a) => {
                 let x = self.expr(arg, env)?;
                 let array = self.expr(a, env)?;
+                let array = self.without_domain(array)?;
                 let xt = x.typ().ty;
                 let at = array.typ().ty;
                 let elem = match &at {
@@ -179,6 +180,7 @@ impl Binder<'_> {
                     SqlType::Unknown => SqlType::Unknown,
                     _ => return Err(SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side").at(op.pos)),
                 };
+                let elem = elem.base().clone();
                 let (o, l, r, ret) = self.operator(op, Some(&xt), &elem)?;
                 if ret != SqlType::Bool {
                     return Err(SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean").at(op.pos));

@@ -218,7 +218,7 @@ impl Binder<'_> {
                     computed.push(e);
                     (next + computed.len() - 1, Err(Computed { view: v.rel.name.name.clone(), column: name.clone(), why }))
                 });
-                cols.push(NsCol { name: name.clone(), pos, ty });
+                cols.push(NsCol { name: name.clone(), pos, ty, whole: None });
                 columns.push(column);
             }
             next += computed.len();

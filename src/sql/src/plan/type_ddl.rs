@@ -161,7 +161,8 @@ impl Binder<'_> {
             AlterTypeAction::RenameAttribute { from, to } => TypeChange::RenameAttribute { from: from.name.clone(), to: to.name.clone() },
             other => {
                 let d = domain.ok_or_else(|| SqlError::internal("a domain's change of what is none"))?;
-                TypeChange::Domain(self.altered_domain(&d, other, p)?)
+                let test = matches!(other, AlterTypeAction::NotNull(true) | AlterTypeAction::AddCheck { valid: true, .. } | AlterTypeAction::Validate(_));
+                TypeChange::Domain { after: self.altered_domain(&d, other, p)?, test }
             }
         };
         Ok(Plan::AlterType(Box::new(AlterTypePlan { kind: a.kind, object, change })))
@@ -209,7 +210,6 @@ impl Binder<'_> {
                 let i = d.checks.iter().position(|c| c.0 == from.name).ok_or_else(|| missing(&from.name).at(from.pos))?;
                 d.checks[i].0 = to.name.clone();
             }
-            // All are valid: rows are tested when a constraint is made.
             AlterTypeAction::Validate(n) if d.checks.iter().any(|c| c.0 == n.name) => {}
             AlterTypeAction::Validate(n) => return Err(missing(&n.name).at(n.pos)),
             _ => return Err(SqlError::internal("no change of a domain")),

@@ -7,6 +7,7 @@ use crate::hir::{Hir, HirRec, HirScalar};
 use crate::parse::ParsedStatement;
 use expr::ColumnOrder;
 use plan::{Finishing, LocalId};
+use repr::encoding::Encoding;
 use repr::{ColType, GlobalId, RelDesc, SqlError, SqlType, Value};
 
 /// What a statement means.
@@ -384,6 +385,8 @@ pub struct RowChecks {
     pub not_null: Vec<usize>,
     /// Name, condition over the row at level 0; a violation is FALSE, not NULL.
     pub checks: Vec<(String, HirScalar)>,
+    /// Of COPY: what its values are coerced to, which raises if a domain does not admit one.
+    pub domains: Vec<HirScalar>,
     /// Generated columns and what computes them from the others, before all tests.
     pub generated: Vec<(usize, HirScalar)>,
     /// The views that the row is written through, from the table outwards; empty if none checks it.
@@ -428,6 +431,8 @@ pub struct DeletePlan {
 pub struct CopyToPlan {
     pub source: CopySource,
     pub format: CopyFormat,
+    /// None: the client's.
+    pub encoding: Option<Encoding>,
     /// None: STDOUT; else a path on the server.
     pub file: Option<String>,
 }
@@ -450,6 +455,8 @@ pub struct CopyFromPlan {
     pub desc: RelDesc,
     pub checks: RowChecks,
     pub format: CopyFormat,
+    /// None: the client's.
+    pub encoding: Option<Encoding>,
     pub file: Option<String>,
 }
 
@@ -593,8 +600,11 @@ pub enum TypeChange {
         from: String,
         to: String,
     },
-    /// The domain after the change.
-    Domain(repr::types::Domain),
+    /// The domain after the change, and whether the values that there are must satisfy it.
+    Domain {
+        after: repr::types::Domain,
+        test: bool,
+    },
 }
 
 /// A value in an option list.

@@ -22,14 +22,14 @@ pub fn category(oid: u32) -> char {
 impl Binder<'_> {
     /// Category of a type, user-defined ones included.
     pub fn category(&self, ty: &SqlType) -> char {
-        match ty {
+        match ty.base() {
             SqlType::Enum(_) => 'E',
             SqlType::Record(r) if r.oid == pseudo::RECORD => 'P',
             SqlType::Record(_) => 'C',
             SqlType::Array(_) => 'A',
             SqlType::Range(_) | SqlType::Multirange(_) | SqlType::UserRange(_) | SqlType::UserMultirange(_) => 'R',
             SqlType::List(_) | SqlType::Map(_) => 'U',
-            _ => category(ty.oid()),
+            ty => category(ty.oid()),
         }
     }
 
@@ -94,8 +94,9 @@ impl Binder<'_> {
                 return Ok(ty);
             }
         }
-        if self.catalog.resolve_domain(&t.names).is_some() {
-            return Err(SqlError::unsupported("a domain here", "casts and columns of tables may name domains").at(t.pos));
+        if let Some((id, domain)) = self.catalog.resolve_domain(&t.names) {
+            self.depends_on.borrow_mut().insert(id);
+            return Ok(domain.as_type());
         }
         if let Some(ty) = self.catalog.resolve_type(&t.names) {
             let id = match &ty {

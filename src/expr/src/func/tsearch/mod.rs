@@ -4,8 +4,7 @@
 //!   text ──parser──► tokens ──dict──► lexemes with positions ──► tsvector        query, matching, rank: what is asked of it
 //! ```
 //!
-//! Not here: text and bytes of the two types (`repr::tsearch`), functions that return rows (`table::tsearch`). `ts_headline` and `ts_stat`
-//! do not exist.
+//! Not here: text and bytes of the two types (`repr::tsearch`), functions that return rows (`table::tsearch`).
 
 use super::lift::Call;
 use super::Entry;
@@ -18,6 +17,8 @@ use repr::{ArrayValue, SqlError, Value};
 
 /// Configurations and dictionaries.
 pub mod dict;
+/// The part of a text that shows a match.
+mod headline;
 /// Whether a document satisfies a query.
 mod matching;
 /// Tokens.
@@ -283,6 +284,65 @@ fn json_vector(args: &[Value], call: &Call<'_>) -> Res {
     out.into_vector().map(of_vector)
 }
 
+/// Of a text, or of each string of a JSON document.
+fn headlines(args: &[Value], call: &Call<'_>) -> Res {
+    let (config, args) = configured(args, call)?;
+    let options = headline::Options::parse(args.get(2).map_or("", text))?;
+    let query = tsquery(&args[1]);
+    let one = |s: &str| headline::headline(config, s, &query, &options);
+    Ok(match (&args[0], &call.ret.ty) {
+        (Value::Jsonb(j), _) => Value::Jsonb(Box::new(headlines_of(j, &one))),
+        (Value::Text(s), repr::SqlType::Json) => {
+            let mut out = String::new();
+            json_headlines(s, &one, &mut out);
+            Value::Text(out)
+        }
+        (other, _) => Value::Text(one(text(other))),
+    })
+}
+
+fn headlines_of(j: &Jsonb, one: &dyn Fn(&str) -> String) -> Jsonb {
+    match j {
+        Jsonb::String(s) => Jsonb::String(one(s)),
+        Jsonb::Array(list) => Jsonb::Array(list.iter().map(|j| headlines_of(j, one)).collect()),
+        Jsonb::Object(entries) => Jsonb::Object(entries.iter().map(|(k, v)| (k.clone(), headlines_of(v, one))).collect()),
+        other => other.clone(),
+    }
+}
+
+/// As [`headlines_of`], in the order of the text and without blanks.
+fn json_headlines(j: &str, one: &dyn Fn(&str) -> String, out: &mut String) {
+    use super::json_text::{entries, items, kind, unquote, Kind};
+    let j = j.trim();
+    match kind(j) {
+        Kind::Object => {
+            out.push('{');
+            for (i, (k, v)) in entries(j).into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                repr::jsonb::escape_into(&k, out);
+                out.push(':');
+                json_headlines(v, one, out);
+            }
+            out.push('}');
+        }
+        Kind::Array => {
+            let list = items(j);
+            out.push('[');
+            for (i, v) in list.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                json_headlines(v, one, out);
+            }
+            out.push(']');
+        }
+        _ if j.starts_with('"') => repr::jsonb::escape_into(&one(&unquote(j)), out),
+        _ => out.push_str(j),
+    }
+}
+
 fn rank_args(args: &[Value]) -> Result<(rank::Weights, TsVector, TsQuery, i32), SqlError> {
     let (w, rest) = match args {
         [Value::Array(a), rest @ ..] => {
@@ -369,6 +429,9 @@ pub const FUNCS: &[Entry] = &[
         let (w, v, q, method) = rank_args(a)?;
         Ok(Value::Float4(rank::rank_cover(&w, &v, &q, method)))
     }),
+    val!(? ["ts_headline", "ts_headline_opt", "ts_headline_byid", "ts_headline_byid_opt", "ts_headline_json", "ts_headline_json_opt",
+        "ts_headline_json_byid", "ts_headline_json_byid_opt", "ts_headline_jsonb", "ts_headline_jsonb_opt", "ts_headline_jsonb_byid",
+        "ts_headline_jsonb_byid_opt"], headlines),
     val!(? ["ts_lexize"], lexize),
     val!(? ["tsvectorin", "tsqueryin"], |a, c| super::cast::io_cast(&a[0], &c.arg_types[0].ty, c.ret, c.ctx)),
     val!(["tsvectorout", "tsqueryout"], |a, c| Ok(Value::Text(super::cast::text_out(&a[0], &c.arg_types[0].ty, c.ctx)))),
