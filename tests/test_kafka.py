@@ -386,6 +386,8 @@ def test_a_whole_key_is_text_where_nothing_else_is_said(rd, kafka, topic):
     ("FORMAT TEXT", "22023", "topic"),
     ("(TOPIC '') FORMAT TEXT", "22023", "topic"),
     ("(TOPIC '{t}', START OFFSET (3, -1)) FORMAT TEXT", "22023", "negative"),
+    ("(TOPIC '{t}', START OFFSET (3, 1), START TIMESTAMP -1) FORMAT TEXT", "22023", "both say where to start"),
+    ("(TOPIC '{t}', START 'latest', START OFFSET (3)) FORMAT TEXT", "22023", "both say where to start"),
     ("(TOPIC '{t}', TOPIC 'b') FORMAT TEXT", "22023", "more than once"),
 ])
 def test_what_a_kafka_source_refuses(db, rd, kafka, statement, code, word):

@@ -104,6 +104,28 @@ def test_a_table_of_a_generator_later(rd, db):
         db.execute("CREATE TABLE house_nope FROM SOURCE house (REFERENCE nope)")
 
 
+def test_a_table_made_by_itself_blocks_its_source(riverdelta):
+    """What the source's own statement made goes with it; what was made from it afterwards is a dependant like any other, across a restart too."""
+    r = riverdelta
+    r.sql("CREATE SOURCE house FROM LOAD GENERATOR AUCTION (TICK INTERVAL '50ms') FOR ALL TABLES",
+          "CREATE TABLE more_bids FROM SOURCE house (REFERENCE bids)", "CREATE VIEW v AS SELECT count(*) AS n FROM more_bids")
+    for _ in range(2):
+        with pytest.raises(psycopg.errors.DependentObjectsStillExist) as e:
+            r.sql("DROP SOURCE house")
+        assert e.value.diag.message_primary == "cannot drop source house because other objects depend on it"
+        assert e.value.diag.message_detail == "table more_bids depends on source house\nview v depends on table more_bids"
+        assert e.value.diag.message_hint == "Use DROP ... CASCADE to drop the dependent objects too."
+        r.restart(kill=True)
+    r.sql("DROP VIEW v", "DROP TABLE more_bids, bids", "DROP SOURCE house")
+    assert r.sql("SHOW SOURCES") == [] and r.sql("SHOW TABLES") == []
+    r.sql("CREATE SOURCE house FROM LOAD GENERATOR AUCTION (TICK INTERVAL '50ms')", "CREATE TABLE bids FROM SOURCE house (REFERENCE bids)")
+    with r.connect() as c:
+        notices = []
+        c.add_notice_handler(lambda n: notices.append(n.message_primary))
+        c.execute("DROP SOURCE house CASCADE")
+    assert notices == ["drop cascades to table bids"], notices
+
+
 def append(path, text):
     with open(path, "a") as f:
         f.write(text)

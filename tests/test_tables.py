@@ -380,6 +380,28 @@ def test_as_of_in_a_block_is_the_past(riverdelta):
         c.rollback()
 
 
+def test_nothing_is_read_before_it_was_made(riverdelta):
+    """Whatever serves the read; after a kill and after an ALTER TABLE that makes the table anew too."""
+    r = riverdelta
+    past = r.sql("SELECT mz_now()")[0][0]
+    r.sql("CREATE TABLE made (k int)", "CREATE VIEW over AS SELECT count(*) AS n FROM made", "INSERT INTO made VALUES (1)")
+
+    def refused(past):
+        for query in ("SELECT * FROM made", "SELECT * FROM over", "SELECT * FROM made JOIN over ON k = n", "SUBSCRIBE made", "SUBSCRIBE over"):
+            with pytest.raises(psycopg.errors.InvalidParameterValue):
+                r.sql(f"{query} AS OF {past}")
+        assert r.sql(f"SELECT count(*) <= 1 FROM made AS OF AT LEAST {past}") == [(True,)]
+
+    refused(past)
+    r.restart(kill=True)
+    refused(past)
+    past = r.sql("SELECT mz_now()")[0][0]
+    assert r.sql(f"SELECT k FROM made AS OF {past}") == [(1,)]
+    time.sleep(0.01)
+    r.sql("ALTER TABLE made ADD COLUMN more int")
+    refused(past)
+
+
 @pytest.mark.parametrize("ty", ["numeric", "float8", "float4"])
 def test_mz_now_is_compared_with_any_number(riverdelta, ty):
     """A view holds what its query gives, beyond the range of bigint and at NaN too."""

@@ -67,7 +67,7 @@ fn upsert_keeps_the_last_of_a_key() {
     push(&mut p, 4, (Some("1"), Some(r#"{"name":"b"}"#)));
     push(&mut p, 5, (Some("2"), None));
     assert_eq!(changes(&p.take(), &output), ["-1 2|c"]);
-    assert_eq!(p.state_len(), 1);
+    assert_eq!(p.state_size().0, 1);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn upsert_goes_on_from_what_is_durable() {
     durable.reverse();
     let mut again = pipeline(&output, Envelope::Upsert);
     again.restore(&Durable(durable)).unwrap();
-    assert_eq!(again.state_len(), 1);
+    assert_eq!(again.state_size().0, 1);
     push(&mut again, 9, (Some("1"), Some(r#"{"name":"d"}"#)));
     assert_eq!(changes(&again.take(), &output), ["-1 1|c", "+1 1|d"]);
 }

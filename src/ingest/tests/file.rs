@@ -147,3 +147,46 @@ fn inspect_says_what_is_wrong() {
     assert_eq!(check(file(&dir.path().join("none"), false, Format::Text)), Err("42704".into()));
     assert_eq!(check(file(&dir.path().join("*.log"), true, Format::Text)), Ok(()));
 }
+
+/// What rotation leaves behind is not read as lines; a file that was emptied and filled beyond where it was read begins again.
+#[test]
+fn rotated_away_compressed_and_refilled() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("app.log");
+    append(&path, "a\nb\n");
+    let spec = lines(&dir.path().join("app.log*"), true);
+    let mut run = Run::start(spec.clone());
+    run.until("the snapshot", |r| r.snapshot_done());
+    fs::write(dir.path().join("app.log.2.gz"), b"\x1f\x8b\x08\n\n\n").unwrap();
+    fs::write(dir.path().join("app.log.3.xz"), b"").unwrap();
+    run.settle(Duration::from_millis(500));
+    fs::write(dir.path().join("app.log.3.xz"), b"\xfd7zXZ\0\n\n").unwrap();
+    // As copytruncate does, with much that is new before anybody looks.
+    fs::write(&path, "c\nd\ne\n").unwrap();
+    run.until("lines after the truncation", |r| r.rows() == ["a", "b", "c", "d", "e"]);
+    let durable = run.crash();
+    fs::write(&path, "f\ng\nh\ni\n").unwrap();
+    let mut run = Run::resume(spec, durable);
+    run.until("lines after another one", |r| r.rows() == ["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+    run.settle(Duration::from_millis(300));
+    assert_eq!((run.rows().len(), run.errors().len()), (9, 0));
+}
+
+/// A record that is too long is listed and skipped, also if the process dies in its middle.
+#[test]
+fn a_record_that_is_too_long() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("app.log");
+    append(&path, "a\n");
+    let spec = lines(&path, true);
+    let mut run = Run::start(spec.clone());
+    run.until("the snapshot", |r| r.snapshot_done());
+    append(&path, &"x".repeat(70 << 20));
+    run.until("the error row", |r| r.errors().len() == 1);
+    assert!(run.errors()[0].contains("longer than 64 MB"), "{:.200}", run.errors()[0]);
+    let durable = run.crash();
+    append(&path, "the rest of it\nb\n");
+    let mut run = Run::resume(spec, durable);
+    run.until("the line after it", |r| r.rows() == ["a", "b"]);
+    assert_eq!(run.errors().len(), 1);
+}

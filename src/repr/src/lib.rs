@@ -30,6 +30,8 @@ pub mod ids;
 pub mod jsonb;
 /// Paths over JSON documents.
 pub mod jsonpath;
+/// Rows by key, packed.
+pub mod keyed;
 /// Exact decimal numbers.
 pub mod numeric;
 /// Ranges: canonical form, order of bounds.
@@ -53,6 +55,7 @@ pub use batch::{Batch, Col, Deltas};
 pub use column::ColumnBuilder;
 pub use error::{SqlError, SqlState};
 pub use ids::{Diff, GlobalId, Timestamp};
+pub use keyed::KeyedRows;
 pub use numeric::Numeric;
 pub use row::RowCodec;
 pub use style::{DateFormat, DateOrder, DateStyle, IntervalStyle, TextStyle};

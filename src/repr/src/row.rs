@@ -266,6 +266,19 @@ impl RowCodec {
         read_canonical(&self.types[col].ty, &mut b)
     }
 
+    /// Appends the key bytes of columns `cols`, in this order, of row bytes or key bytes.
+    pub fn key_of(&self, row: &[u8], cols: &[usize], out: &mut Vec<u8>) {
+        let mut b = Bytes(row);
+        let mut ends: SmallVec<[usize; 16]> = SmallVec::new();
+        for t in &self.types[..cols.iter().max().map_or(0, |m| m + 1)] {
+            skip_canonical(&t.ty, &mut b);
+            ends.push(row.len() - b.0.len());
+        }
+        for c in cols {
+            out.extend_from_slice(&row[if *c == 0 { 0 } else { ends[*c - 1] }..ends[*c]]);
+        }
+    }
+
     /// Length of the key part of row bytes: where the suffixes begin.
     pub fn key_len(&self, row: &[u8]) -> usize {
         if !self.any_suffix {

@@ -58,12 +58,22 @@ impl Drop for Uncommitted {
 }
 
 impl Shared {
-    /// Folds all ticks that are in the log now. `false`: there was none.
+    /// Folds all ticks that are in the log now, so many at a time that their rows fit one batch in memory.
     /// Errors: the fold is given up and can be tried again, unless [`Shared::fatal`] is set.
-    pub(crate) fn fold(&self) -> Result<bool, SqlError> {
+    pub(crate) fn fold(&self) -> Result<(), SqlError> {
+        let Some(last) = self.state.lock().pending.back().map(|p| p.seq) else {
+            return Ok(());
+        };
+        while self.state.lock().folded_seq < last {
+            self.fold_part()?;
+        }
+        Ok(())
+    }
+
+    fn fold_part(&self) -> Result<(), SqlError> {
         let _one = self.folding.lock();
-        let Some((seq, t, lease, mut changes, works)) = self.begin_fold()? else {
-            return Ok(false);
+        let Some((seq, t, lease, mut changes, works)) = self.begin_fold() else {
+            return Ok(());
         };
         let mut fresh = Uncommitted::default();
         let mut batches = Vec::new();
@@ -113,34 +123,42 @@ impl Shared {
             }
         }
         kill_point("fold-after-free");
-        Ok(true)
+        Ok(())
     }
 
-    /// What to fold: through which tick, the metadata changes without manifests, the shards.
+    /// What to fold: through which tick, the metadata changes without manifests, the shards. `None`: no tick waits.
     #[allow(clippy::type_complexity)]
-    fn begin_fold(&self) -> Result<Option<(u64, Timestamp, Timestamp, Vec<MetaChange>, Vec<Work>)>, SqlError> {
+    fn begin_fold(&self) -> Option<(u64, Timestamp, Timestamp, Vec<MetaChange>, Vec<Work>)> {
         let state = self.state.lock();
-        let Some(last) = state.pending.back() else {
-            return Ok(None);
-        };
-        let (seq, t) = (last.seq, last.t);
-        let lease = state.pending.iter().map(|p| p.lease).max().unwrap_or(0).max(state.folded_lease);
+        let (mut seq, mut t, mut lease, mut bytes) = (0, 0, state.folded_lease, 0);
         let mut kv: BTreeMap<&[u8], Option<&Vec<u8>>> = BTreeMap::new();
         let mut changes: Vec<MetaChange> = Vec::new();
         for tick in &state.pending {
+            bytes += tick.bytes;
+            if seq > 0 && bytes > self.fold_bytes_max {
+                break;
+            }
+            (seq, t, lease) = (tick.seq, tick.t, lease.max(tick.lease));
             for (key, value) in &tick.meta {
                 kv.insert(key, value.as_ref());
             }
             changes.extend(tick.drop.iter().map(|id| (manifest_key(*id), None)));
         }
+        if seq == 0 {
+            return None;
+        }
         changes.extend(kv.into_iter().map(|(k, v)| (user_key(k), v.cloned())));
         let mut works = Vec::new();
-        for (id, shard) in &state.shards {
-            if shard.tail.is_empty() && shard.created_seq <= state.folded_seq {
+        // What a later tick drops is still there at `t`: the ticks between, which stay in the log, may change it.
+        let dropped_later = state.dropped.iter().filter(|d| d.0 > seq).map(|d| (&d.1, &d.2));
+        for (id, shard) in state.shards.iter().chain(dropped_later) {
+            let tail = || shard.tail.iter().take_while(|e| e.seq <= seq);
+            let is_new = shard.created_seq > state.folded_seq && shard.created_seq <= seq;
+            if tail().next().is_none() && !is_new {
                 continue;
             }
             let (mut deltas, mut staged) = (Vec::new(), Vec::new());
-            for entry in &shard.tail {
+            for entry in tail() {
                 match &entry.data {
                     TailData::Deltas(d) => deltas.push((entry.t, d.clone())),
                     TailData::Staged(f) => staged.push(f.clone()),
@@ -149,7 +167,7 @@ impl Shared {
             let before = Shard { tail: Vec::new(), ..shard.clone() };
             works.push(Work { id: *id, types: shard.types.clone(), since: shard.since.min(t), deltas, staged, before });
         }
-        Ok(Some((seq, t, lease, changes, works)))
+        Some((seq, t, lease, changes, works))
     }
 
     /// Writes a shard's deltas as a batch. Its manifest, and the batch if the deltas do not cancel out.

@@ -31,7 +31,7 @@ pub(crate) struct Recovered {
     pub(crate) lock: Box<dyn Send + Sync>,
 }
 
-pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Recovered, SqlError> {
+pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, fold_bytes_max: u64) -> Result<Recovered, SqlError> {
     let (log_dir, shard_dir, meta_dir, temp_dir) = (dir.join("log"), dir.join("shards"), dir.join("meta"), dir.join("temp"));
     disk.create_dir(dir).map_err(|e| io_error("could not create", dir, &e))?;
     let lock_path = dir.join("LOCK");
@@ -117,6 +117,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Recovered, SqlErro
         folding: Mutex::new(()),
         fatal: Mutex::new(None),
         file_number: AtomicU64::new(next_file),
+        fold_bytes_max,
     };
     Ok(Recovered { shared, log, lock })
 }

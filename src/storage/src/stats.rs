@@ -1,22 +1,30 @@
 //! Per-column statistics of a batch file: nulls, least and greatest value.
 //!
 //! Kept for integers, floats (NaN left out) and text (the first characters only, so a bound and not always a value); columns of other
-//! types have the count of NULLs.
+//! types have the count of NULLs. They are written as JSON, which has no infinite numbers: these are texts.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer};
 
-#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize)]
 pub(crate) enum Bound {
     Int(i128),
+    #[serde(serialize_with = "float")]
     Float(f64),
     Text(String),
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+fn float<S: Serializer>(v: &f64, out: S) -> Result<S::Ok, S::Error> {
+    match v.is_finite() {
+        true => out.serialize_f64(*v),
+        false => out.serialize_str(if *v > 0.0 { "Infinity" } else { "-Infinity" }),
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct ColumnStats {
     pub(crate) nulls: u64,
     pub(crate) min: Option<Bound>,

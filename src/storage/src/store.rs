@@ -44,6 +44,8 @@ impl Default for StoreOptions {
 
 /// Small ticks cost more memory than log: so many are folded, whatever their bytes.
 const FOLD_TICKS: usize = 16_384;
+/// So many times the fold size is folded at once when folding is behind.
+const FOLD_FACTOR: u64 = 4;
 /// When the log is this many times beyond the fold size, appends slow down to let folding catch up.
 const THROTTLE_FACTOR: u64 = 8;
 const THROTTLE: Duration = Duration::from_millis(20);
@@ -85,6 +87,8 @@ pub(crate) struct Shared {
     pub(crate) folding: Mutex<()>,
     pub(crate) fatal: Mutex<Option<SqlError>>,
     pub(crate) file_number: AtomicU64,
+    /// Log that is folded at a time, unless one tick has more: its rows are sorted in memory.
+    pub(crate) fold_bytes_max: u64,
 }
 
 impl Shared {
@@ -200,7 +204,7 @@ impl Store {
     /// Opens or creates the data directory, recovers.
     /// Errors: a second process holds the directory's lock; a referenced file is missing or damaged (names file, offset and shard).
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, options: StoreOptions) -> Result<Store, SqlError> {
-        let recover::Recovered { shared, log, lock } = recover::open(disk, dir)?;
+        let recover::Recovered { shared, log, lock } = recover::open(disk, dir, options.fold_bytes.saturating_mul(FOLD_FACTOR))?;
         let shared = Arc::new(shared);
         let mut store = Store { shared, log, options, worker: None, _lock: lock };
         if store.options.background {
@@ -409,8 +413,8 @@ impl Worker {
         let (wake, woken) = std::sync::mpsc::sync_channel(1);
         let run = move || loop {
             let done = match woken.recv_timeout(MERGE_PERIOD) {
-                Ok(()) => shared.fold().map(|_| ()).and_then(|()| shared.merge_due()),
-                Err(RecvTimeoutError::Timeout) => shared.merge_due(),
+                Ok(()) => unless_panicked(|| shared.fold().and_then(|()| shared.merge_due())),
+                Err(RecvTimeoutError::Timeout) => unless_panicked(|| shared.merge_due()),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             if let Err(e) = done {
@@ -427,6 +431,12 @@ impl Worker {
         let thread = thread.map_err(|e| io_error("could not start the folding thread", Path::new(""), &e))?;
         Ok(Worker { wake, thread })
     }
+}
+
+/// A log that is never folded again would fill the disk in silence.
+fn unless_panicked(work: impl FnOnce() -> Result<(), SqlError>) -> Result<(), SqlError> {
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    done.unwrap_or_else(|_| Err(SqlError::internal("the folding thread panicked")))
 }
 
 /// What the name of a part ends with whose rows cancel out: it has no file.

@@ -155,7 +155,7 @@ fn check(store: &Store, model: &Model, rng: &mut Rng) -> Result<(), String> {
 }
 
 fn open(disk: &SimDisk) -> Result<Store, repr::SqlError> {
-    let options = StoreOptions { background: false, segment_bytes: 3000, fold_bytes: 10_000 };
+    let options = StoreOptions { background: false, segment_bytes: 3000, fold_bytes: 300 };
     Store::open(Arc::new(disk.clone()), Path::new("/d"), options)
 }
 

@@ -331,3 +331,48 @@ fn folding_in_the_background_disturbs_neither_appends_nor_readers() {
     assert_eq!(content(&store, 600, 1), rows(&[(600, "row", 1)]));
     assert_eq!(content(&store, 595, 1), rows(&[(595, "row", 1)]));
 }
+
+/// The statistics in a file's footer are JSON, which has no infinite numbers.
+#[test]
+fn infinite_floats_are_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let types = vec![SqlType::Float8.nullable(), SqlType::Float4.nullable()];
+    let values: Vec<[Value; 2]> = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0, f64::MAX]
+        .into_iter()
+        .map(|v| [Value::Float8(v), Value::Float4(if v == f64::MAX { f32::INFINITY } else { v as f32 })])
+        .collect();
+    let open = || Store::open(Arc::new(RealDisk), dir.path(), options()).unwrap();
+    let mut store = open();
+    let all = Deltas::inserts(Batch::from_rows(&types, values.iter().map(|r| &r[..])));
+    store.append(Tick { t: 1, lease: 1, create: vec![(SHARD, types.clone())], shards: vec![(SHARD, all)], ..Tick::default() }).unwrap();
+    store.fold().unwrap();
+    drop(store);
+    let store = open();
+    let rows: usize = store.snapshot(SHARD, 1).unwrap().read(0, 1).map(|d| d.unwrap().len()).sum();
+    assert_eq!((rows, store.stats().log_ticks), (values.len(), 0));
+}
+
+/// What a later tick drops is still changed by the ticks before, which a fold that was behind leaves in the log.
+#[test]
+fn a_fold_that_is_behind_goes_in_parts() {
+    let disk = SimDisk::new();
+    let open = || Store::open(Arc::new(disk.clone()), Path::new("/d"), StoreOptions { background: false, fold_bytes: 100, ..options() }).unwrap();
+    let mut store = open();
+    create(&mut store);
+    for t in 2..20 {
+        insert(&mut store, t, &[(t as i64, "row", 1)]);
+    }
+    store.append(Tick { t: 20, lease: 20, drop: vec![SHARD], ..Tick::default() }).unwrap();
+    let before = store.stats();
+    // The metadata of the second part fail.
+    disk.fail(12, Fault::Io, false);
+    store.fold().unwrap_err();
+    let after = store.stats();
+    assert!(after.folds > before.folds && after.log_ticks > 1, "{after:?}");
+    disk.heal();
+    drop(store);
+    let store = open();
+    store.fold().unwrap();
+    assert!(store.shards().is_empty() && store.stats().log_ticks == 0);
+    assert!(disk.list(Path::new("/d/shards")).unwrap().is_empty());
+}

@@ -28,6 +28,13 @@ pub struct Item {
     pub captured: CapturedSettings,
     /// COMMENT ON: (column from 1 or 0 for the object, text).
     pub comments: Vec<(u32, String)>,
+    /// The tick that made it: it cannot be read before. 0 in older catalogs.
+    #[serde(default)]
+    pub created_at: repr::Timestamp,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -38,6 +45,10 @@ pub enum ItemKind {
         source: GlobalId,
         reference: String,
         columns: Vec<ingest::ColumnSource>,
+        /// The source's own statement made it (FOR ALL TABLES and the like), so it goes with the source. Catalogs that do not say had
+        /// all tables go.
+        #[serde(default = "yes")]
+        with_source: bool,
     },
     /// A source; it is itself a relation if `self_output` is set.
     Source(Source),

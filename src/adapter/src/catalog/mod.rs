@@ -121,7 +121,7 @@ impl Catalog {
     }
 
     /// The objects that go when `ids` are dropped, dependants first.
-    /// Errors: 2BP01 without `cascade`, if something else depends on one of them. Indexes and what belongs to a source go silently.
+    /// Errors: 2BP01 without `cascade`, if something else depends on one of them. Indexes and what a source's own statement made go silently.
     pub fn drop_order(&self, ids: &[GlobalId], cascade: bool) -> Result<Vec<GlobalId>, SqlError> {
         let mut order = Vec::new();
         let mut seen = BTreeSet::new();
@@ -153,7 +153,7 @@ impl Catalog {
         for d in self.dependants(id).cloned().collect::<Vec<_>>() {
             let part_of = match &d.kind {
                 ItemKind::Index { .. } | ItemKind::Errors { .. } | ItemKind::ViewErrors { .. } => true,
-                ItemKind::SourceTable { source, .. } => *source == id,
+                ItemKind::SourceTable { source, with_source, .. } => *with_source && *source == id,
                 _ => false,
             };
             if !cascade && !part_of && !roots.contains(&d.id) {

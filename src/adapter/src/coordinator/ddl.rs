@@ -312,8 +312,7 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
                 tick.create.push((item.id, item.desc.types.clone()));
             }
             catalog.next_id = catalog.next_id.max(item.id.0 + 1);
-            tick.meta.push((key::item(item.id), Some(serde_json::to_vec(item).map_err(SqlError::internal)?)));
-            catalog.put((**item).clone());
+            put(catalog, Item { created_at: tick.t, ..(**item).clone() }, tick)?;
         }
         Op::Drop { ids } => {
             for id in ids {
@@ -340,9 +339,14 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
             if (old.schema.as_str(), old.name.as_str()) != (item.schema.as_str(), item.name.as_str()) {
                 catalog.check_free(&item.schema, item.namespace(), &item.name)?;
             }
-            tick.meta.push((key::item(item.id), Some(serde_json::to_vec(item).map_err(SqlError::internal)?)));
-            catalog.put((**item).clone());
+            put(catalog, Item { created_at: old.created_at, ..(**item).clone() }, tick)?;
         }
     }
+    Ok(())
+}
+
+fn put(catalog: &mut Catalog, item: Item, tick: &mut storage::Tick) -> Result<(), SqlError> {
+    tick.meta.push((key::item(item.id), Some(serde_json::to_vec(&item).map_err(SqlError::internal)?)));
+    catalog.put(item);
     Ok(())
 }

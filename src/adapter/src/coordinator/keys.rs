@@ -6,8 +6,8 @@
 use super::foreign::{Counted, Foreign};
 use crate::catalog::{Catalog, Item, ItemKind};
 use repr::error::state;
-use repr::{Deltas, GlobalId, RowCodec, SqlError};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use repr::{Deltas, GlobalId, KeyedRows, RowCodec, SqlError};
+use std::collections::{BTreeMap, HashMap};
 
 /// One constraint's keys.
 struct KeySet {
@@ -15,7 +15,8 @@ struct KeySet {
     primary: bool,
     columns: Vec<usize>,
     codec: RowCodec,
-    live: HashSet<Box<[u8]>>,
+    /// The keys are the rows.
+    live: KeyedRows,
 }
 
 #[derive(Default)]
@@ -50,12 +51,15 @@ impl Keys {
             .iter()
             .map(|c| (c, true))
             .chain(table.unique.iter().map(|c| (c, false)))
-            .map(|(c, primary)| KeySet {
-                name: c.name.clone(),
-                primary,
-                columns: c.columns.clone(),
-                codec: RowCodec::new(c.columns.iter().map(|i| item.desc.types[*i].clone()).collect()),
-                live: HashSet::new(),
+            .map(|(c, primary)| {
+                let types: Vec<_> = c.columns.iter().map(|i| item.desc.types[*i].clone()).collect();
+                KeySet {
+                    name: c.name.clone(),
+                    primary,
+                    columns: c.columns.clone(),
+                    live: KeyedRows::new(types.clone(), (0..types.len()).collect()),
+                    codec: RowCodec::new(types),
+                }
             })
             .collect();
         if !sets.is_empty() {
@@ -90,7 +94,7 @@ impl Keys {
         for set in sets {
             for (key, net) in set.net(deltas) {
                 if net > 0 {
-                    set.live.insert(key);
+                    set.live.insert(&key, &key);
                 } else if net < 0 {
                     set.live.remove(&key);
                 }
@@ -115,9 +119,9 @@ impl Keys {
         for (n, set) in sets.iter_mut().enumerate() {
             for (key, net) in set.net(deltas) {
                 set.check(catalog, id, &key, net)?;
-                if net > 0 && set.live.insert(key.clone()) {
+                if net > 0 && set.live.insert(&key, &key).is_none() {
                     undo.txn.push((id, n, key, true));
-                } else if net < 0 && set.live.remove(&key) {
+                } else if net < 0 && set.live.remove(&key).is_some() {
                     undo.txn.push((id, n, key, false));
                 }
             }
@@ -150,7 +154,7 @@ impl Keys {
             if inserted {
                 set.live.remove(&key);
             } else {
-                set.live.insert(key);
+                set.live.insert(&key, &key);
             }
         }
     }

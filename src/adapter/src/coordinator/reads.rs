@@ -148,7 +148,7 @@ impl Coordinator {
                 }
                 Ok(self.closed)
             }
-            ReadAt::AsOf(t) if t < oldest => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("timestamp {t} is not readable any more"))
+            ReadAt::AsOf(t) if t < oldest => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("timestamp {t} is not readable"))
                 .with_detail(format!("times from {oldest} to {} can be read", self.closed))),
             ReadAt::AsOf(t) => Ok(t),
             ReadAt::AtLeast(t) => Ok(t.max(oldest)),

@@ -243,7 +243,19 @@ fn item(id: GlobalId, name: &str, kind: ItemKind, deps: Vec<GlobalId>) -> Box<It
         _ => RelDesc { names: ["id", "v", "txn"].map(String::from).to_vec(), types: types(), keys },
     };
     let captured = Settings::default().capture();
-    Box::new(Item { version: ITEM_VERSION, id, schema: "public".into(), name: name.into(), kind, desc, sql: String::new(), deps, captured, comments: vec![] })
+    Box::new(Item {
+        version: ITEM_VERSION,
+        id,
+        schema: "public".into(),
+        name: name.into(),
+        kind,
+        desc,
+        sql: String::new(),
+        deps,
+        captured,
+        comments: vec![],
+        created_at: 0,
+    })
 }
 
 fn table() -> ItemKind {

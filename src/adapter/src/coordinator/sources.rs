@@ -255,7 +255,7 @@ pub fn source_spec(catalog: &Catalog, id: GlobalId, snapshots: &BTreeSet<GlobalI
     };
     let mut outputs: Vec<OutputSpec> = source.self_output.iter().map(|c| output(item, "", c)).collect();
     for d in catalog.dependants(id) {
-        if let ItemKind::SourceTable { source: of, reference, columns } = &d.kind {
+        if let ItemKind::SourceTable { source: of, reference, columns, .. } = &d.kind {
             if *of == id {
                 outputs.push(output(d, reference, columns));
             }

@@ -122,6 +122,7 @@ impl Session {
             deps,
             captured: self.settings.capture(),
             comments: vec![],
+            created_at: 0,
         }
     }
 
@@ -470,7 +471,7 @@ impl Session {
             .filter_map(|id| catalog.item(*id))
             .filter(|i| !matches!(i.kind, ItemKind::Index { .. } | ItemKind::Errors { .. } | ItemKind::ViewErrors { .. }))
             .filter(|i| !catalog.owner_of(i.id).is_some_and(|o| order.contains(&o.0.id)))
-            .filter(|i| !matches!(i.kind, ItemKind::SourceTable { source, .. } if order.contains(&source)))
+            .filter(|i| !matches!(i.kind, ItemKind::SourceTable { source, with_source: true, .. } if order.contains(&source)))
             .map(|i| format!("drop cascades to {} {}", i.noun(), self.shown_name(i)))
             .chain(foreign)
             .collect();

@@ -143,19 +143,18 @@ impl Session {
         &mut self,
         catalog: Arc<Catalog>,
         ctx: EvalCtx,
-        mir: Mir,
+        mut mir: Mir,
         finishing: Finishing,
-        as_of: Option<ReadAt>,
+        mut as_of: Option<ReadAt>,
         read: Option<ReadSet>,
     ) -> Result<Running, SqlError> {
-        let mut mir = mir;
         crate::planner::with_source_errors(&catalog, &mut mir)?;
         let ctx = if self.effects(&mut mir).await? { self.statement_ctx().1 } else { ctx };
         let mut mir = self.fill_in(&catalog, mir).await?;
-        match as_of {
+        match &mut as_of {
             None => self.overlay(&catalog, &mut mir)?,
             // The past is as it was: without what the transaction is about to write.
-            Some(_) => self.has_past(&catalog, &mir)?,
+            Some(at) => *at = self.past(&catalog, &mir, *at)?,
         }
         let relations = mir.global_ids();
         let read = match read {
@@ -282,12 +281,21 @@ impl Session {
         self.shared.born.lock().iter().filter(|b| *b.1 > at).map(|b| *b.0).collect()
     }
 
-    /// Errors: 0A000 for AS OF over an object that the transaction has made.
-    fn has_past(&self, catalog: &Catalog, mir: &Mir) -> Result<(), SqlError> {
+    /// The time that AS OF means, over what the plan reads.
+    /// Errors: 22023 for one before a relation was made; 0A000 over an object that the transaction has made.
+    pub(super) fn past(&self, catalog: &Catalog, mir: &Mir, at: ReadAt) -> Result<ReadAt, SqlError> {
         let made = self.made_here();
-        match mir.global_ids().into_iter().filter(|id| made.contains(id)).find_map(|id| catalog.item(id)) {
-            Some(i) => Err(SqlError::unsupported(format!("AS OF over {} \"{}\" in the transaction that creates it", i.noun(), i.name), "commit first")),
-            None => Ok(()),
+        let relations = mir.global_ids();
+        if let Some(i) = relations.iter().filter(|id| made.contains(id)).find_map(|id| catalog.item(*id)) {
+            return Err(SqlError::unsupported(format!("AS OF over {} \"{}\" in the transaction that creates it", i.noun(), i.name), "commit first"));
+        }
+        let inputs = catalog.input_shards(relations);
+        let Some(youngest) = inputs.iter().filter_map(|id| catalog.item(*id)).max_by_key(|i| i.created_at) else { return Ok(at) };
+        match at {
+            ReadAt::AsOf(t) if t < youngest.created_at => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("timestamp {t} is not readable"))
+                .with_detail(format!("{} was made at {}", youngest.told(), youngest.created_at))),
+            ReadAt::AtLeast(t) => Ok(ReadAt::AtLeast(t.max(youngest.created_at))),
+            at => Ok(at),
         }
     }
 

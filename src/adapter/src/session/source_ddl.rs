@@ -113,7 +113,8 @@ impl Session {
             let sql =
                 format!("CREATE TABLE {} FROM SOURCE {} (REFERENCE {reference})", qualified(&name.schema, &name.name), qualified(&p.name.schema, &p.name.name));
             let columns = relation.columns.iter().map(column_source).collect();
-            let t = self.item(self.shared.allocate_id(), &name, ItemKind::SourceTable { source: id, reference, columns }, relation.desc, sql, vec![id]);
+            let kind = ItemKind::SourceTable { source: id, reference, columns, with_source: true };
+            let t = self.item(self.shared.allocate_id(), &name, kind, relation.desc, sql, vec![id]);
             ops.push(Op::Create { item: Box::new(t), plan: None });
         }
         // What the connector cannot do is refused here, not found out when it runs.
@@ -193,7 +194,7 @@ impl Session {
             _ => return Err(SqlError::unsupported("CREATE TABLE ... FROM SOURCE for this source", "the source is itself a relation: select from it")),
         };
         let columns = relation.columns.iter().map(column_source).collect();
-        let kind = ItemKind::SourceTable { source: source.id, reference, columns };
+        let kind = ItemKind::SourceTable { source: source.id, reference, columns, with_source: false };
         let item = self.item(self.shared.allocate_id(), &p.name, kind, relation.desc, p.create_sql, vec![source.id]);
         self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(tag)

@@ -38,7 +38,7 @@ impl Session {
 
     /// The rows of a subscription, as a stream that ends when dropped.
     pub(super) async fn start_subscribe(&mut self, plan: SubscribePlan) -> Result<RowStream, SqlError> {
-        let at = self.as_of(plan.as_of.as_ref())?.unwrap_or(ReadAt::Latest);
+        let at = self.as_of(plan.as_of.as_ref())?;
         let up_to = plan.up_to.clone().map(|t| self.timestamp(t)).transpose()?;
         let (catalog, ctx) = self.statement_ctx();
         let (mir, notices) = self.shared.planner.maintained(&catalog, plan.query.clone(), &ctx)?;
@@ -50,6 +50,7 @@ impl Session {
         if let Some(item) = relations.iter().filter(|id| made.contains(id)).find_map(|id| catalog.item(*id)) {
             return Err(SqlError::unsupported(format!("subscribing to {} \"{}\" in the transaction that creates it", item.noun(), item.name), "commit first"));
         }
+        let at = at.map(|at| self.past(&catalog, &mir, at)).transpose()?.unwrap_or(ReadAt::Latest);
         let shape = Shape { form: plan.output, types: plan.desc.types.clone(), progress: plan.progress, width: plan.result.arity() };
         let request = SubscribeRequest { mir, relations, at, up_to, with_snapshot: plan.snapshot, ctx: Arc::new(ctx) };
         let started = guarded(&self.cancel, self.deadline, self.shared.ask(|answer| Request::Subscribe(request, answer))).await??;

@@ -223,7 +223,7 @@ impl Session {
         types[at] = ty.base();
         let desc = RelDesc { types, ..table.desc.clone() };
         let again = sql::plan::bind_default(&quote(column), &desc, &ty.clone().with_nullable(true), &self.names())?;
-        super::write::evaluate(&[again], &rows, &desc.types, &ctx).map(|_| ())
+        super::write::evaluate_plain(&[again], &rows, &desc.types, &ctx).map(|_| ())
     }
 
     /// Puts a type in place of its former self, in every relation and type that has it.

@@ -247,11 +247,11 @@ impl Pipeline {
         }
     }
 
-    /// Rows that the envelope keeps.
-    pub fn state_len(&self) -> usize {
+    /// Rows that the envelope keeps, and the bytes they take in memory.
+    pub fn state_size(&self) -> (usize, usize) {
         match &self.kind {
-            Kind::None => 0,
-            Kind::Upsert(u) | Kind::Debezium(u, _) => u.state_len(),
+            Kind::None => (0, 0),
+            Kind::Upsert(u) | Kind::Debezium(u, _) => u.state_size(),
         }
     }
 

@@ -7,7 +7,7 @@
 //!   12       b    9            a: 2, b: 9       (a,2) +1   (b,9) +1
 //!   13       c    null         a: 2, b: 9
 //! ```
-//! State: one row a live key (key bytes to row bytes), read back from the durable output at a start, so a restart needs no second store.
+//! State: one row a live key ([`KeyedRows`]), read back from the durable output at a start, so a restart needs no second store.
 //! A column that a message left out because it did not change (Debezium, long values) is taken from the key's row; then what came before is
 //! settled first, so that this row is known.
 //! A value that cannot be decoded leaves the old row; a null or undecodable key changes nothing: both are the caller's error row.
@@ -15,7 +15,8 @@
 use crate::decode::{Decoder, Rows};
 use crate::record::Record;
 use repr::batch::Col;
-use repr::{Batch, ColType, Deltas, Diff, RowCodec, SqlError, Value};
+use repr::keyed::Loading;
+use repr::{Batch, ColType, Deltas, Diff, KeyedRows, RowCodec, SqlError, Value};
 use std::collections::HashMap;
 
 type Bytes = Box<[u8]>;
@@ -24,7 +25,7 @@ pub struct Upsert {
     key: Vec<usize>,
     codec: RowCodec,
     key_codec: RowCodec,
-    state: HashMap<Bytes, Bytes, foldhash::fast::RandomState>,
+    state: KeyedRows,
     rows: Rows,
     /// For each of `rows`, whether it deletes its key (its other columns are NULL then).
     deletes: Vec<bool>,
@@ -41,6 +42,7 @@ impl Upsert {
     pub fn new(types: Vec<ColType>, key: Vec<usize>) -> Upsert {
         let key_types = key.iter().map(|i| types[*i].clone()).collect();
         Upsert {
+            state: KeyedRows::new(types.clone(), key.clone()),
             key,
             rows: Rows::new(&types),
             probe: Rows::new(&types),
@@ -48,7 +50,6 @@ impl Upsert {
             taken: 0,
             codec: RowCodec::new(types),
             key_codec: RowCodec::new(key_types),
-            state: HashMap::default(),
             deletes: Vec::new(),
         }
     }
@@ -59,37 +60,25 @@ impl Upsert {
     pub fn pending_bytes(&self) -> usize {
         self.rows.bytes() + self.settled.iter().map(|d| d.rows.bytes()).sum::<usize>()
     }
-    pub fn state_len(&self) -> usize {
-        self.state.len()
+    /// Rows that are kept, and the bytes they take in memory.
+    pub fn state_size(&self) -> (usize, usize) {
+        (self.state.len(), self.state.bytes())
     }
 
     /// Reads the state back from what is durable. Parts need not be consolidated: a row counts as often as its diffs say.
     /// Errors: a part that cannot be read; a key with two rows (damage).
     pub fn restore(&mut self, parts: impl Iterator<Item = Result<Deltas, SqlError>>) -> Result<(), SqlError> {
-        // Rows whose diffs do not add up to 0 or 1 yet, because their other half stands in another part.
-        let mut open: HashMap<Bytes, (Bytes, Diff), foldhash::fast::RandomState> = HashMap::default();
+        let mut loading = Loading::new(self.codec.types().to_vec(), self.key.clone());
         for part in parts {
             let part = part?;
-            let (keys, rows) = self.encode(&part.rows);
-            for i in 0..part.len() {
-                let row = rows.get(i);
-                let diff = part.diffs.get(i);
-                let entry = open.entry(row.into()).or_insert_with(|| (keys.get(i).into(), 0));
-                entry.1 += diff;
-                if entry.1 == 0 {
-                    open.remove(row);
-                }
-            }
+            let mut rows = Encoded::default();
+            self.codec.encode_rows(&part.rows.cols, part.len(), &mut rows.bytes, &mut rows.ends);
+            (0..part.len()).for_each(|i| loading.add(rows.get(i), *part.diffs.get(i)));
         }
-        for (row, (key, diff)) in open {
-            if diff != 1 || self.state.insert(key, row).is_some() {
-                return Err(SqlError::new(
-                    repr::error::state::DATA_CORRUPTED,
-                    "the durable rows of a source with ENVELOPE UPSERT or DEBEZIUM do not have unique keys",
-                ));
-            }
-        }
-        self.state.shrink_to_fit();
+        self.state = loading.finish().ok_or_else(|| {
+            let m = "the durable rows of a source with ENVELOPE UPSERT or DEBEZIUM do not have unique keys";
+            SqlError::new(repr::error::state::DATA_CORRUPTED, m)
+        })?;
         Ok(())
     }
 
@@ -192,16 +181,9 @@ impl Upsert {
                 continue;
             }
             let row = rows.get(i as usize);
-            match self.state.get_mut(key) {
-                Some(old) if **old == *row => {}
-                Some(old) => {
-                    removed.push(std::mem::replace(old, row.into()));
-                    added.push(i);
-                }
-                None => {
-                    self.state.insert(key.into(), row.into());
-                    added.push(i);
-                }
+            if self.state.get(key) != Some(row) {
+                removed.extend(self.state.insert(key, row));
+                added.push(i);
             }
         }
         drop(last);

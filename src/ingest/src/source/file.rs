@@ -4,8 +4,8 @@
 //!   without TAIL   all files to their ends ─ parts, one unit ─► snapshot ─► Finished
 //!   TAIL           all files to their sizes at the start ─ parts, one unit ─► snapshot ─► what is appended, as it comes
 //! ```
-//! Following: new files that match, rotation by rename (the old file is read to its end, wherever it went), truncation
-//! (begins again at 0). A last line without newline waits for it; it counts as a record when the file ends for good
+//! Following: new files that match, rotation by rename (the old file is read to its end, wherever it went; what was compressed then is skipped),
+//! truncation (begins again at 0). A last line without newline waits for it; it counts as a record when the file ends for good
 //! (no TAIL, or rotated away).
 //! Position: a [`Mark`] for each file.
 
@@ -42,9 +42,17 @@ const GONE_GRACE: Duration = Duration::from_secs(3);
 const IDLE_MIN: Duration = Duration::from_millis(2);
 const IDLE_MAX: Duration = Duration::from_millis(20);
 
-/// How compressed files begin.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// A file that cannot be read during the snapshot is tried again so often.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// What is listed of a record that is too long.
+const SHOWN_BYTES: usize = 1 << 20;
+
+/// How compressed files begin: gzip, zstd, bzip2, xz.
+const COMPRESSED: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ"];
+
+fn is_compressed(first: &[u8]) -> bool {
+    COMPRESSED.iter().any(|magic| first.starts_with(magic))
+}
 
 /// Checks that the files can be read.
 /// Errors: no such file (58030 for one that cannot be read), a directory (42809), a pattern that is none, compressed files.
@@ -62,8 +70,8 @@ pub fn inspect(path: &str, tail: bool, format: &Format) -> Result<(), SqlError> 
     for f in &files {
         let failed = |e: std::io::Error| SqlError::new(state::IO_ERROR, format!("could not read file \"{}\": {e}", f.display()));
         let mut first = Vec::new();
-        std::io::Read::read_to_end(&mut std::io::Read::take(std::fs::File::open(f).map_err(failed)?, 4), &mut first).map_err(failed)?;
-        if first.starts_with(&GZIP) || first.starts_with(&ZSTD) {
+        std::io::Read::read_to_end(&mut std::io::Read::take(std::fs::File::open(f).map_err(failed)?, 8), &mut first).map_err(failed)?;
+        if is_compressed(&first) {
             return Err(SqlError::unsupported(format!("compressed file \"{}\"", f.display()), "decompress it first"));
         }
     }
@@ -208,7 +216,13 @@ impl<'a> Reader<'a> {
         let mut rows = 0;
         for i in 0..self.files.len() {
             // What is appended meanwhile may be read too; the loop ends at the first look that finds no more.
-            while self.read_some(i)? > 0 {
+            loop {
+                match self.read_some(i)? {
+                    Some(0) => break,
+                    Some(_) => {}
+                    // Without its rest the snapshot would lack rows in silence.
+                    None => self.feed.sleep(TRY_AGAIN)?,
+                }
                 if self.pending_rows() >= PART_ROWS || self.pending_bytes() >= PART_BYTES {
                     rows += self.stage(vec![], true)?;
                     self.feed.status(SourceStatus::Snapshotting { rows })?;
@@ -233,8 +247,8 @@ impl<'a> Reader<'a> {
             for i in 0..self.files.len() {
                 while self.pending_rows() < PART_ROWS && self.pending_bytes() < PART_BYTES {
                     match self.read_some(i)? {
-                        0 => break,
-                        n => read += n,
+                        Some(0) | None => break,
+                        Some(n) => read += n,
                     }
                 }
             }
@@ -261,7 +275,7 @@ impl<'a> Reader<'a> {
     fn let_go(&mut self) -> Result<(), End> {
         let old = |f: &Followed| f.gone_since.is_some_and(|t| t.elapsed() >= GONE_GRACE);
         while let Some(i) = self.files.iter().position(old) {
-            if self.read_some(i)? > 0 {
+            if self.read_some(i)? != Some(0) {
                 return Ok(());
             }
             self.last_record(i)?;
@@ -289,37 +303,66 @@ impl<'a> Reader<'a> {
         Ok(rows)
     }
 
-    /// Reads a chunk of file `i` and takes in its whole records. Returns the bytes read.
-    fn read_some(&mut self, i: usize) -> Result<usize, End> {
+    /// Reads a chunk of file `i` and takes in its whole records. Returns the bytes read; `None` if it cannot be read now, which is reported.
+    fn read_some(&mut self, i: usize) -> Result<Option<usize>, End> {
         let f = &mut self.files[i];
+        if f.compressed {
+            return Ok(Some(0));
+        }
         match f.read() {
-            Ok(Ok(0)) => Ok(0),
+            Ok(Ok(0)) => Ok(Some(0)),
+            Ok(Ok(_)) if f.at == 0 && is_compressed(&f.buf) => {
+                let what = format!("file \"{}\" is compressed", f.path);
+                if !self.tail {
+                    return Err(End::Failed(format!("{what}: decompress it, then create the source again")));
+                }
+                tracing::warn!("{what}: it is skipped");
+                f.compressed = true;
+                f.buf = Vec::new();
+                Ok(Some(0))
+            }
             Ok(Ok(n)) => {
                 self.feed.stats.bytes.fetch_add(n as u64, Ordering::Relaxed);
                 self.records(i)?;
-                let f = &self.files[i];
-                if f.buf.len() > RECORD_BYTES_MAX {
-                    return Err(End::Failed(format!("a record at byte {} of \"{}\" is longer than {} MB", f.at, f.path, RECORD_BYTES_MAX >> 20)));
+                if self.files[i].buf.len() > RECORD_BYTES_MAX {
+                    self.too_long(i);
                 }
-                Ok(n)
+                Ok(Some(n))
             }
             Ok(Err(())) => {
                 tracing::info!("file \"{}\" was truncated: it is read from its beginning", f.path);
                 self.header_of = None;
-                Ok(0)
+                Ok(Some(0))
             }
             Err(e) => {
                 let why = format!("could not read file \"{}\": {e}", f.path);
                 self.feed.status(SourceStatus::Stalled(why))?;
-                Ok(0)
+                Ok(None)
             }
         }
+    }
+
+    /// Lists the record that fills file `i`'s buffer, and skips the rest of it.
+    fn too_long(&mut self, i: usize) {
+        let f = &mut self.files[i];
+        let record = Record { value: Some(&f.buf[..SHOWN_BYTES]), path: &f.path, offset: i64::try_from(f.at).unwrap_or(i64::MAX), ..Default::default() };
+        let reason = format!("the record is longer than {} MB: its first megabyte is here", RECORD_BYTES_MAX >> 20);
+        self.pipelines.iter_mut().for_each(|p| p.quarantine(&record, &reason));
+        self.feed.stats.messages.fetch_add(1, Ordering::Relaxed);
+        f.skip = true;
+        f.consume(f.buf.len());
     }
 
     /// Takes in the whole records of file `i`'s buffer.
     fn records(&mut self, i: usize) -> Result<(), End> {
         if !self.learn_header(i)? {
             return Ok(());
+        }
+        let f = &mut self.files[i];
+        if f.skip {
+            let end = memchr::memchr(b'\n', &f.buf);
+            f.skip = end.is_none();
+            f.consume(end.map_or(f.buf.len(), |n| n + 1));
         }
         let f = &self.files[i];
         let mut pos = 0;
@@ -344,7 +387,10 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let f = &self.files[i];
-        take_in(&mut self.pipelines, self.feed, &self.format, &f.path, &f.buf, f.at);
+        // Of a record that was too long, the rest is skipped.
+        if !f.skip {
+            take_in(&mut self.pipelines, self.feed, &self.format, &f.path, &f.buf, f.at);
+        }
         self.files[i].consume(rest);
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! The files of a FILE source: finding them, recognising them again, reading them on.
 //!
 //! A file is its inode, not its path, so `mv app.log app.log.1` goes on where it was and the new `app.log` is a new
-//! file. Since inodes are used again, the first bytes are part of a file's identity across restarts ([`Mark::head`]).
+//! file. Since inodes are used again, and a file may be emptied and filled beyond where it was read while nobody looks, the first bytes and those
+//! before the place that was reached are part of a file's identity ([`Mark::head`], [`Mark::tail`]).
 //!
 //! ```text
 //!   at ──────────────┐ (start of the first record not handed out)
@@ -19,7 +20,9 @@ use std::time::Instant;
 const HEAD_BYTES: usize = 256;
 /// Bytes read at once.
 pub const CHUNK_BYTES: usize = 1 << 20;
-/// A record that is longer is taken for damage.
+/// Bytes before a place that tell whether it is still the place that was reached.
+const TAIL_BYTES: usize = 64;
+/// A longer record is listed as an error.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// How far a file has been read, durably.
@@ -31,6 +34,12 @@ pub struct Mark {
     pub offset: u64,
     /// Length and hash of the file's first bytes.
     pub head: (u64, u64),
+    /// Length and hash of the bytes before `offset`; none in older positions.
+    #[serde(default)]
+    pub tail: (u64, u64),
+    /// `offset` lies in a record that was too long: it goes on to the next newline.
+    #[serde(default)]
+    pub skip: bool,
 }
 
 /// A file that is being read.
@@ -42,6 +51,12 @@ pub struct Followed {
     pub at: u64,
     pub buf: Vec<u8>,
     head: Vec<u8>,
+    /// The last bytes before `at`.
+    tail: Vec<u8>,
+    /// See [`Mark::skip`].
+    pub skip: bool,
+    /// It turned out to be compressed: nothing of it is read.
+    pub compressed: bool,
     /// The CSV header, once it was read.
     pub header: Option<Vec<String>>,
     /// When its path was first found to be another file or none.
@@ -54,34 +69,54 @@ impl Followed {
         let file = File::open(path)?;
         let inode = file.metadata()?.ino();
         let path = path.to_string_lossy().into_owned();
-        Ok(Followed { path, inode, file, at: 0, buf: Vec::new(), head: Vec::new(), header: None, gone_since: None })
+        Ok(Followed {
+            path,
+            inode,
+            file,
+            at: 0,
+            buf: Vec::new(),
+            head: Vec::new(),
+            tail: Vec::new(),
+            skip: false,
+            compressed: false,
+            header: None,
+            gone_since: None,
+        })
     }
 
     /// Goes on at `mark` if this is the marked file.
     pub fn resume(&mut self, mark: &Mark) -> io::Result<bool> {
         let mut head = vec![0; usize::try_from(mark.head.0).unwrap_or(0).min(HEAD_BYTES)];
-        let same = self.file.metadata()?.len() >= mark.offset && self.file.read_exact_at(&mut head, 0).is_ok() && hash(&head) == mark.head.1;
+        let mut tail = vec![0; usize::try_from(mark.tail.0.min(mark.offset)).unwrap_or(0).min(TAIL_BYTES)];
+        let before = mark.offset - tail.len() as u64;
+        let same = self.file.metadata()?.len() >= mark.offset
+            && self.file.read_exact_at(&mut head, 0).is_ok()
+            && hash(&head) == mark.head.1
+            && self.file.read_exact_at(&mut tail, before).is_ok()
+            && (tail.is_empty() || hash(&tail) == mark.tail.1);
         if same {
-            self.at = mark.offset;
-            self.head = head;
+            (self.at, self.skip) = (mark.offset, mark.skip);
+            (self.head, self.tail) = (head, tail);
         }
         Ok(same)
     }
 
     pub fn mark(&self) -> Mark {
-        Mark { path: self.path.clone(), inode: self.inode, offset: self.at, head: (self.head.len() as u64, hash(&self.head)) }
+        let known = |bytes: &[u8]| (bytes.len() as u64, hash(bytes));
+        Mark { path: self.path.clone(), inode: self.inode, offset: self.at, head: known(&self.head), tail: known(&self.tail), skip: self.skip }
     }
 
     /// Reads on, at most `CHUNK_BYTES`. Returns the number of bytes read; 0 at the end of the file.
-    /// A file that became shorter than what was read was truncated: it begins again, which `Err(())` inside says.
+    /// A file that became shorter than what was read, or that grew behind other bytes, was truncated: it begins again, which `Err(())` inside says.
     pub fn read(&mut self) -> io::Result<Result<usize, ()>> {
         let have = self.buf.len();
         let offset = self.at + have as u64;
         let len = self.file.metadata()?.len();
-        if len < offset {
-            self.at = 0;
+        if len < offset || (len > offset && !self.is_same_before(offset)?) {
+            (self.at, self.skip, self.compressed) = (0, false, false);
             self.buf.clear();
             self.head.clear();
+            self.tail.clear();
             self.header = None;
             return Ok(Err(()));
         }
@@ -96,6 +131,20 @@ impl Followed {
         };
         self.buf.truncate(have + *n.as_ref().unwrap_or(&0));
         Ok(Ok(n?))
+    }
+
+    fn is_same_before(&self, offset: u64) -> io::Result<bool> {
+        let mut known: Vec<u8> = self.tail.clone();
+        known.extend_from_slice(&self.buf[self.buf.len().saturating_sub(TAIL_BYTES)..]);
+        let known = &known[known.len().saturating_sub(TAIL_BYTES)..];
+        let mut now = [0; TAIL_BYTES];
+        let now = &mut now[..known.len()];
+        match self.file.read_exact_at(now, offset - known.len() as u64) {
+            Ok(()) => Ok(now == known),
+            // Cut off at this moment.
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     /// Reads the first `n` bytes again, for a header.
@@ -118,6 +167,8 @@ impl Followed {
             let more = n.min(HEAD_BYTES - self.head.len());
             self.head.extend_from_slice(&self.buf[..more]);
         }
+        self.tail.extend_from_slice(&self.buf[n.saturating_sub(TAIL_BYTES)..n]);
+        self.tail.drain(..self.tail.len().saturating_sub(TAIL_BYTES));
         self.buf.drain(..n);
         self.at += n as u64;
     }

@@ -514,8 +514,9 @@ impl<'a> Reader<'a> {
 
     fn flush(&mut self, feed: &mut Feed) -> Result<(), Broken> {
         let deltas: Vec<_> = self.pipelines.iter_mut().flat_map(Pipeline::take).collect();
-        let state: usize = self.pipelines.iter().map(Pipeline::state_len).sum();
-        self.stats.state_rows.store(state as u64, Ordering::Relaxed);
+        let (rows, bytes) = self.pipelines.iter().map(Pipeline::state_size).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        self.stats.state_rows.store(rows as u64, Ordering::Relaxed);
+        self.stats.state_bytes.store(bytes as u64, Ordering::Relaxed);
         let done = if self.snapshot_reached() { std::mem::take(&mut self.waiting) } else { Vec::new() };
         feed.stage(deltas, self.position(), done, false)?;
         Ok(())

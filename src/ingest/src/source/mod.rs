@@ -192,8 +192,9 @@ pub struct Stats {
     /// Changes handed over, error rows included.
     pub rows: AtomicU64,
     pub errors: AtomicU64,
-    /// Rows that an envelope keeps.
+    /// Rows that are kept by key, and the memory they take.
     pub state_rows: AtomicU64,
+    pub state_bytes: AtomicU64,
     /// Others by name: lag of a partition, files.
     gauges: Mutex<BTreeMap<String, i64>>,
 }
@@ -204,7 +205,14 @@ impl Stats {
     }
 
     pub fn list(&self) -> Vec<(String, Value)> {
-        let counters = [("messages", &self.messages), ("bytes", &self.bytes), ("rows", &self.rows), ("errors", &self.errors), ("state_rows", &self.state_rows)];
+        let counters = [
+            ("messages", &self.messages),
+            ("bytes", &self.bytes),
+            ("rows", &self.rows),
+            ("errors", &self.errors),
+            ("state_rows", &self.state_rows),
+            ("state_bytes", &self.state_bytes),
+        ];
         let number = |v: u64| Value::Int8(i64::try_from(v).unwrap_or(i64::MAX));
         let mut out: Vec<(String, Value)> = counters.iter().map(|(n, c)| ((*n).to_owned(), number(c.load(Ordering::Relaxed)))).collect();
         out.extend(self.gauges.lock().iter().map(|(n, v)| (n.clone(), Value::Int8(*v))));

@@ -195,6 +195,11 @@ impl Binder<'_> {
             SourceFrom::Kafka { connection, options } => {
                 let connection = self.object(ObjectKind::Connection, connection)?;
                 let (mut topic, mut start, mut rest) = (None, KafkaStartPlan::Earliest, Vec::new());
+                let mut starts = options.iter().filter(|o| o.name.starts_with("start"));
+                if let (Some(first), Some(second)) = (starts.next(), starts.next()) {
+                    let both = format!("{} and {} both say where to start", first.name.to_uppercase(), second.name.to_uppercase());
+                    return Err(invalid(both).at(second.pos));
+                }
                 for o in options {
                     match o.name.as_str() {
                         "topic" => topic = Some(option_text(&o.value)),

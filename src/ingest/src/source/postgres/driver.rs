@@ -112,8 +112,9 @@ impl Feed {
         self.stats.rows.fetch_add(rows as u64, Ordering::Relaxed);
         self.stats.messages.store(engine.change_count, Ordering::Relaxed);
         self.stats.errors.store(engine.error_count, Ordering::Relaxed);
-        let kept: usize = engine.tables.iter().map(table::Table::state_rows).sum();
+        let (kept, bytes) = engine.tables.iter().map(table::Table::state_size).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         self.stats.state_rows.store(kept as u64, Ordering::Relaxed);
+        self.stats.state_bytes.store(bytes as u64, Ordering::Relaxed);
         let staged = Staged { source: self.source, deltas, position, snapshot_of, more };
         self.events.send(SourceEvent::Staged(staged)).await.map_err(|_| End::Closed)
     }

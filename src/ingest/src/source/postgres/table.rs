@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   identity      update, delete name the old row by     state here
-//!   default, index   key (old key, or the new row's)     key bytes -> row bytes of every row, once it is needed
+//!   default, index   key (old key, or the new row's)     every row by key ([`KeyedRows`]), once it is needed
 //!   full             the whole old row                   none
 //! ```
 //!
@@ -14,13 +14,13 @@
 use super::pgoutput::{Cell, Old, Relation};
 use crate::decode::Rows;
 use crate::spec::{ColumnSource, OutputSpec};
+use repr::keyed::Loading;
 use repr::style::TextStyle;
 use repr::text::from_text;
-use repr::{Col, ColType, Deltas, Diff, GlobalId, RowCodec, SqlError, SqlType, Value};
+use repr::{Col, ColType, Deltas, Diff, GlobalId, KeyedRows, RowCodec, SqlError, SqlType, Value};
 use std::collections::HashMap;
 
-type Bytes = Box<[u8]>;
-type Map<V> = HashMap<Bytes, V, foldhash::fast::RandomState>;
+type Content = HashMap<Box<[u8]>, Diff, foldhash::fast::RandomState>;
 
 /// Rows of an open unit that are remembered for a TRUNCATE in the same unit, for tables without a key.
 const REMEMBERED_ROWS: usize = 1_000_000;
@@ -71,9 +71,9 @@ pub struct Table {
     style: TextStyle,
     mapping: Option<Mapping>,
     /// Rows by key. `None`: not needed so far.
-    map: Option<Map<Bytes>>,
+    map: Option<KeyedRows>,
     /// Content of a table without key, for the TRUNCATE that asked for it.
-    content: Option<Map<Diff>>,
+    content: Option<Content>,
     rows: Rows,
     diffs: Vec<Diff>,
     /// Changes before those in `rows`, not handed over yet.
@@ -118,8 +118,9 @@ impl Table {
         &self.names
     }
 
-    pub fn state_rows(&self) -> usize {
-        self.map.as_ref().map_or(0, Map::len)
+    /// Rows that are kept by key, and the bytes they take in memory.
+    pub fn state_size(&self) -> (usize, usize) {
+        self.map.as_ref().map_or((0, 0), |m| (m.len(), m.bytes()))
     }
 
     /// Changes that wait to be taken.
@@ -201,7 +202,7 @@ impl Table {
     }
 
     /// Key bytes of the key's cells in a tuple; `None` if one of them was not sent.
-    fn key_of_cells(&self, mapping: &Mapping, cells: &[Cell<'_>]) -> Result<Option<Bytes>, String> {
+    fn key_of_cells(&self, mapping: &Mapping, cells: &[Cell<'_>]) -> Result<Option<Vec<u8>>, String> {
         let mut key = Vec::with_capacity(mapping.key.len());
         for i in &mapping.key {
             match cells.get(mapping.cols[*i]) {
@@ -212,7 +213,7 @@ impl Table {
         }
         let mut out = Vec::new();
         mapping.key_codec.encode_key(&key, &mut out);
-        Ok(Some(out.into()))
+        Ok(Some(out))
     }
 
     fn push(&mut self, row: &[Value], diff: Diff) {
@@ -252,12 +253,11 @@ impl Table {
         let (Some(mapping), Some(map)) = (&self.mapping, &mut self.map) else {
             return None;
         };
-        let key_values: Vec<Value> = mapping.key.iter().map(|i| values[*i].clone()).collect();
-        let mut key = Vec::new();
-        mapping.key_codec.encode_key(&key_values, &mut key);
         self.scratch.clear();
         self.codec.encode_row(values, &mut self.scratch);
-        map.insert(key.into(), self.scratch.as_slice().into()).map(|old| self.codec.decode_row(&old))
+        let mut key = Vec::new();
+        self.codec.key_of(&self.scratch, &mapping.key, &mut key);
+        map.insert(&key, &self.scratch).map(|old| self.codec.decode_row(&old))
     }
 
     pub fn update(&mut self, old: &Old<'_>, new: &[Cell<'_>]) -> Result<(), Refused> {
@@ -303,7 +303,7 @@ impl Table {
         Ok(())
     }
 
-    fn old_key(&self, mapping: &Mapping, old: &Old<'_>, new: Option<&[Cell<'_>]>) -> Result<Bytes, Refused> {
+    fn old_key(&self, mapping: &Mapping, old: &Old<'_>, new: Option<&[Cell<'_>]>) -> Result<Vec<u8>, Refused> {
         if mapping.key.is_empty() {
             return Err(Refused::Fatal(format!(
                 "upstream table \"{}\" has no replica identity, so its changes cannot be followed: run ALTER TABLE {} REPLICA IDENTITY FULL upstream, then drop the table here and create it again",
@@ -320,11 +320,11 @@ impl Table {
 
     pub fn truncate(&mut self) -> Result<(), Refused> {
         if let Some(map) = &mut self.map {
-            let gone = std::mem::take(map);
-            for row in gone.into_values() {
-                let values = self.codec.decode_row(&row);
-                self.push(&values, -1);
+            for row in map.iter() {
+                self.rows.push_row(&self.codec.decode_row(row));
+                self.diffs.push(-1);
             }
+            map.clear();
             return Ok(());
         }
         let content = self.content.take().ok_or(Refused::NeedsState)?;
@@ -350,45 +350,39 @@ impl Table {
             ));
         }
         self.settle();
-        let mut content: Map<Diff> = Map::default();
-        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         let mine = self.sent.iter().chain(&self.ready).cloned().map(Ok).collect::<Vec<_>>();
-        for part in parts.chain(mine) {
+        let parts = parts.chain(mine);
+        match self.mapping.as_ref().filter(|m| !m.key.is_empty()) {
+            None => {
+                let mut content = Content::default();
+                self.each_row(parts, |row, diff| match content.get_mut(row) {
+                    Some(sum) if *sum + diff == 0 => drop(content.remove(row)),
+                    Some(sum) => *sum += diff,
+                    None => drop(content.insert(row.into(), diff)),
+                })?;
+                self.content = Some(content);
+            }
+            Some(mapping) => {
+                let mut loading = Loading::new(self.types.clone(), mapping.key.clone());
+                self.each_row(parts, |row, diff| loading.add(row, diff))?;
+                let again = || format!("the durable rows of table \"{}\" do not have unique keys: drop the table and create it again", self.reference);
+                self.map = Some(loading.finish().ok_or_else(again)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn each_row(&self, parts: impl Iterator<Item = Result<Deltas, SqlError>>, mut take: impl FnMut(&[u8], Diff)) -> Result<(), String> {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for part in parts {
             let part = part.map_err(|e| e.to_string())?;
             bytes.clear();
             ends.clear();
             self.codec.encode_rows(&part.rows.cols, part.len(), &mut bytes, &mut ends);
             let mut start = 0;
             for (i, end) in ends.iter().enumerate() {
-                let row = &bytes[start..*end as usize];
+                take(&bytes[start..*end as usize], *part.diffs.get(i));
                 start = *end as usize;
-                let diff = part.diffs.get(i);
-                match content.get_mut(row) {
-                    Some(sum) if *sum + diff == 0 => {
-                        content.remove(row);
-                    }
-                    Some(sum) => *sum += diff,
-                    None => {
-                        content.insert(row.into(), *diff);
-                    }
-                }
-            }
-        }
-        match self.mapping.as_ref().filter(|m| !m.key.is_empty()) {
-            None => self.content = Some(content),
-            Some(mapping) => {
-                let mut map: Map<Bytes> = Map::default();
-                map.reserve(content.len());
-                for (row, count) in content {
-                    let values = self.codec.decode_row(&row);
-                    let key_values: Vec<Value> = mapping.key.iter().map(|i| values[*i].clone()).collect();
-                    let mut key = Vec::new();
-                    mapping.key_codec.encode_key(&key_values, &mut key);
-                    if count != 1 || map.insert(key.into(), row).is_some() {
-                        return Err(format!("the durable rows of table \"{}\" do not have unique keys: drop the table and create it again", self.reference));
-                    }
-                }
-                self.map = Some(map);
             }
         }
         Ok(())
