@@ -65,6 +65,8 @@ struct Sim {
     calls: u64,
     power_off_at: Option<u64>,
     fault: Option<(u64, Fault, bool)>,
+    /// Reads until one fails.
+    read_fault: Option<u64>,
 }
 
 /// Cheap to clone: clones are the same disk.
@@ -125,6 +127,14 @@ impl Sim {
         self.change(kind).map_err(|e| e.0)
     }
 
+    fn read(&mut self) -> io::Result<()> {
+        self.read_fault = self.read_fault.map(|n| n.saturating_sub(1));
+        match self.read_fault.take_if(|n| *n == 0) {
+            Some(_) => Err(io::Error::other("simulated fault of a read")),
+            None => Ok(()),
+        }
+    }
+
     fn inode(&self, path: &Path) -> io::Result<Inode> {
         self.names.get(path).copied().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
@@ -174,6 +184,11 @@ impl SimDisk {
     /// Takes back what `fail` asked for.
     pub fn heal(&self) {
         self.sim.lock().fault = None;
+    }
+
+    /// The `n`-th read from now fails: opening, reading, listing, also of the metadata. `None`: none does.
+    pub fn fail_read(&self, n: Option<u64>) {
+        self.sim.lock().read_fault = n;
     }
 
     /// After a power cut that only the process saw: what was written is there.
@@ -274,6 +289,7 @@ impl DiskFile for SimFile {
     }
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         let mut sim = self.sim.lock();
+        sim.read()?;
         let at = offset as usize;
         sim.contents(self.inode).data.get(at..at + len).map(<[u8]>::to_vec).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
     }
@@ -307,7 +323,9 @@ struct SimMeta(Arc<Mutex<Sim>>);
 
 impl Meta for SimMeta {
     fn load(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        Ok(self.0.lock().meta.iter().map(|(k, v)| (k.clone(), v.clone())).collect())
+        let mut sim = self.0.lock();
+        sim.read()?;
+        Ok(sim.meta.iter().map(|(k, v)| (k.clone(), v.clone())).collect())
     }
     fn commit(&self, changes: &[MetaChange]) -> io::Result<()> {
         let mut sim = self.0.lock();
@@ -340,7 +358,9 @@ impl Disk for SimDisk {
         Ok(Box::new(SimFile { sim: self.sim.clone(), inode }))
     }
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let inode = self.sim.lock().inode(path)?;
+        let mut sim = self.sim.lock();
+        sim.read()?;
+        let inode = sim.inode(path)?;
         Ok(Box::new(SimFile { sim: self.sim.clone(), inode }))
     }
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -376,7 +396,8 @@ impl Disk for SimDisk {
         Ok(())
     }
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        let sim = self.sim.lock();
+        let mut sim = self.sim.lock();
+        sim.read()?;
         let inside = sim.names.keys().filter(|p| p.parent() == Some(path));
         Ok(inside.filter_map(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned()).collect())
     }

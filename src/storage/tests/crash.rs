@@ -167,7 +167,10 @@ fn work(rng: &mut Rng, disk: &SimDisk, mut model: Model, ops: u64) -> (Model, Op
     for _ in 0..ops {
         match rng.below(10) {
             0 | 1 => {
-                if store.fold().is_err() && store.fatal().is_some() {
+                disk.fail_read(rng.one_in(4).then(|| 1 + rng.below(12)));
+                let folded = store.fold();
+                disk.fail_read(None);
+                if folded.is_err() && store.fatal().is_some() {
                     return (model, None);
                 }
             }
@@ -224,6 +227,12 @@ fn run(seed: u64) {
         } else {
             disk.crash(rng.below(u64::MAX))
         };
+        if rng.one_in(4) {
+            // A start that cannot read something changes nothing that the next one needs.
+            disk.fail_read(Some(1 + rng.below(30)));
+            drop(open(&disk));
+            disk.fail_read(None);
+        }
         let store = open(&disk).unwrap_or_else(|e| panic!("cannot recover: {e}"));
         model = match (check(&store, &acknowledged, &mut rng), perhaps) {
             (Ok(()), _) => acknowledged,
