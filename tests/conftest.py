@@ -2,6 +2,7 @@
 
 import os
 import sys
+import uuid
 
 import pytest
 
@@ -10,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "sql-tests"))
 
 from harness.kafka import Kafka  # noqa: E402
 from harness.postgres import Postgres  # noqa: E402
+from harness.procs import wait_until  # noqa: E402
 from harness.riverdelta import Riverdelta  # noqa: E402
 
 
@@ -87,3 +89,20 @@ def db(rd):
     """A connection to the module's server."""
     with rd.connect() as c:
         yield c
+
+
+@pytest.fixture
+def upstream(pg):
+    """A database of its own. Yields (name, run): run executes statements in it."""
+    name = "up" + uuid.uuid4().hex[:8]
+    pg.sql(f"CREATE DATABASE {name}")
+    yield name, lambda *s: pg.sql(*s, dbname=name)
+
+    def dropped():
+        # The source may still run: its connection goes first, and it has not come back yet.
+        slots = f"FROM pg_replication_slots WHERE database = '{name}'"
+        pg.sql(f"SELECT pg_terminate_backend(active_pid) {slots} AND active_pid IS NOT NULL")
+        pg.sql(f"SELECT pg_drop_replication_slot(slot_name) {slots}", f"DROP DATABASE {name} WITH (FORCE)", dbname="postgres")
+        return True
+
+    wait_until(dropped, 15, every=0.01)

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from harness.procs import wait_until
 from harness.riverdelta import Riverdelta
-from test_postgres_cdc import connect_pg, upstream  # noqa: F401 - a fixture
+from harness.postgres import connect_pg
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ ROWS = 230_000  # more than what is held before parts are staged
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("at", ["stage-before-sync", "stage-after-sync", "source-unit-complete", "append-before-sync:4", "append-after-sync:4", "source-before-acknowledge"])
-def test_the_snapshot_of_a_postgres_source(server, pg, upstream, at):  # noqa: F811
+def test_the_snapshot_of_a_postgres_source(server, pg, upstream, at):
     db, up = upstream
     up("CREATE TABLE big (id int PRIMARY KEY, v int)", f"INSERT INTO big SELECT g, g % 7 FROM generate_series(1, {ROWS}) g", "CREATE TABLE small (id int PRIMARY KEY)",
        "INSERT INTO small VALUES (1)", "CREATE PUBLICATION p FOR ALL TABLES")
@@ -70,7 +70,7 @@ def test_the_snapshot_of_a_postgres_source(server, pg, upstream, at):  # noqa: F
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("at", ["source-unit-complete:4", "append-before-sync:9", "tick-after-append:4", "source-before-acknowledge:3"])
-def test_the_stream_of_a_postgres_source(server, pg, upstream, at):  # noqa: F811
+def test_the_stream_of_a_postgres_source(server, pg, upstream, at):
     """Between what upstream sent, the commit, and the feedback to the slot."""
     db, up = upstream
     up("CREATE TABLE a (id int PRIMARY KEY, v int)", "CREATE TABLE b (id int PRIMARY KEY, v int)", "INSERT INTO a VALUES (0, 0)", "INSERT INTO b VALUES (0, 0)", "CREATE PUBLICATION p FOR ALL TABLES")

@@ -7,29 +7,9 @@ import uuid
 
 import psycopg
 import pytest
+from harness.postgres import connect_pg, status
 from harness.procs import wait_until
 from harness.subscribe import Follower, Subscription
-
-
-@pytest.fixture
-def upstream(pg):
-    """A database of its own. Yields (name, run): run executes statements in it."""
-    name = "up" + uuid.uuid4().hex[:8]
-    pg.sql(f"CREATE DATABASE {name}")
-    yield name, lambda *s: pg.sql(*s, dbname=name)
-
-    def dropped():
-        # The source may still run: its connection goes first, and it has not come back yet.
-        slots = f"FROM pg_replication_slots WHERE database = '{name}'"
-        pg.sql(f"SELECT pg_terminate_backend(active_pid) {slots} AND active_pid IS NOT NULL")
-        pg.sql(f"SELECT pg_drop_replication_slot(slot_name) {slots}", f"DROP DATABASE {name} WITH (FORCE)", dbname="postgres")
-        return True
-
-    wait_until(dropped, 15, every=0.01)
-
-
-def connect_pg(server, pg, db: str, name: str = "c"):
-    server.sql(f"CREATE CONNECTION {name} TO POSTGRES (HOST '127.0.0.1', PORT {pg.port}, USER 'postgres', DATABASE '{db}')")
 
 
 def test_snapshot_and_changes(riverdelta, pg, upstream):
@@ -131,10 +111,6 @@ def test_the_slot_goes_with_the_source(riverdelta, pg, upstream):
     wait_until(lambda: slots() == 1, 20, what="the slot is made")
     r.sql("DROP SOURCE s CASCADE")
     wait_until(lambda: slots() == 0, 20, what="the slot is dropped")
-
-
-def status(r, source: str = "s"):
-    return r.sql(f"SELECT status, coalesce(detail, '') FROM rd_catalog.sources WHERE name = '{source}'")[0]
 
 
 def follow(r, pg, db, *more):

@@ -1,5 +1,6 @@
 """The wire protocol, message by message: PostgreSQL's own answers are the expected ones."""
 
+import re
 import struct
 import threading
 import time
@@ -336,9 +337,21 @@ def test_error_fields(rd):
 def test_http(rd):
     assert rd.http("/health/live") == (200, "live\n")
     assert rd.http("/health/ready") == (200, "ready\n")
+    # What the data directory holds is measured about once a second.
+    wait_until(lambda: "riverdelta_storage" in rd.http("/metrics")[1], 20, what="the metrics of the storage")
     status, text = rd.http("/metrics")
     assert status == 200
-    assert "# TYPE" in text
+    # Each line is a sample or says something of those that follow; each sample belongs to a family that has a type.
+    families = set()
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            families.add(line.split()[2])
+        elif not line.startswith("# HELP "):
+            m = re.fullmatch(r'([a-z_]+)(\{[a-z]+="(?:[^"\\\\]|\\\\.)*"(?:,[a-z]+="(?:[^"\\\\]|\\\\.)*")*\})? [-+0-9.e]+', line)
+            assert m, line
+            assert m[1] in families or re.sub("_(bucket|sum|count)$", "", m[1]) in families, line
+    for wanted in ("riverdelta_log_sync_seconds", "riverdelta_ticks_abandoned_total", "process_resident_memory_bytes", "riverdelta_storage"):
+        assert wanted in families, wanted
     assert rd.http("/nope")[0] == 404
 
 

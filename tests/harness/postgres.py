@@ -121,3 +121,13 @@ class Postgres:
             [f"{bin_dir()}/pgbench", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", *args, dbname],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **kwargs,
         )
+
+
+def connect_pg(server, pg, db: str, name: str = "c"):
+    """Makes a connection to the database in a Riverdelta."""
+    server.sql(f"CREATE CONNECTION {name} TO POSTGRES (HOST '127.0.0.1', PORT {pg.port}, USER 'postgres', DATABASE '{db}')")
+
+
+def status(r, source: str = "s"):
+    """(status, detail) of a source of a Riverdelta."""
+    return r.sql(f"SELECT status, coalesce(detail, '') FROM rd_catalog.sources WHERE name = '{source}'")[0]

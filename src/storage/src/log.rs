@@ -18,6 +18,7 @@ use repr::error::state;
 use repr::SqlError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const SEGMENT_MAGIC: &[u8; 8] = b"RDELTLOG";
 const RECORD_MAGIC: &[u8; 4] = b"RDTK";
@@ -52,6 +53,7 @@ pub(crate) struct LogWriter {
     sealed: u64,
     active: Option<Active>,
     buf: Vec<u8>,
+    last_sync: Duration,
 }
 
 struct Active {
@@ -101,11 +103,16 @@ fn new_salt() -> u64 {
 impl LogWriter {
     /// Continues behind what [`replay`] found: always in a new segment, so that the old ones are never written again.
     pub(crate) fn new(disk: Arc<dyn Disk>, dir: PathBuf, last_number: u64, next_seq: u64) -> LogWriter {
-        LogWriter { disk, dir, number: last_number, next_seq, sealed: next_seq - 1, active: None, buf: Vec::new() }
+        LogWriter { disk, dir, number: last_number, next_seq, sealed: next_seq - 1, active: None, buf: Vec::new(), last_sync: Duration::ZERO }
     }
 
     pub(crate) fn next_seq(&self) -> u64 {
         self.next_seq
+    }
+
+    /// How long the last sync of a record took.
+    pub(crate) fn last_sync(&self) -> Duration {
+        self.last_sync
     }
 
     /// Notes that everything so far is durable, if that is news. A failure is harmless: then the note is older, or there is none.
@@ -194,9 +201,11 @@ impl LogWriter {
             };
         }
         kill_point("append-before-sync");
+        let began = Instant::now();
         if let Err(e) = active.file.sync() {
             return Err(AppendError::Fatal(io_error("could not sync", &active.path, &e)));
         }
+        self.last_sync = began.elapsed();
         kill_point("append-after-sync");
         active.len += self.buf.len() as u64;
         self.next_seq += 1;

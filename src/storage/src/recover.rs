@@ -134,8 +134,8 @@ fn check_format(disk: &dyn Disk, dir: &Path) -> Result<(), SqlError> {
     if !disk.exists(&path).map_err(cannot_read)? {
         let others = disk.list(dir).map_err(cannot_read)?;
         if let Some(other) = others.iter().find(|n| !["LOCK", "FORMAT.tmp", "lost+found"].contains(&n.as_str())) {
-            let e = damaged(&path, 0, None, "it is missing").with_detail(format!("\"{}\" holds \"{other}\", but is no data directory.", dir.display()));
-            return Err(e.with_hint("name an empty directory"));
+            let m = format!("\"{}\" is no data directory of riverdelta: it holds \"{other}\", but no file FORMAT", dir.display());
+            return Err(SqlError::new(repr::error::state::DATA_CORRUPTED, m).with_hint("name an empty directory"));
         }
         let text = format!("{FORMAT_PREFIX}{FORMAT}\n");
         return disk.write(&path, text.as_bytes()).map_err(|e| io_error("could not write", &path, &e));
@@ -145,8 +145,10 @@ fn check_format(disk: &dyn Disk, dir: &Path) -> Result<(), SqlError> {
     let version = text.trim_end().strip_prefix(FORMAT_PREFIX).and_then(|v| v.parse::<u32>().ok());
     match version {
         Some(FORMAT) => Ok(()),
-        Some(other) => Err(damaged(&path, 0, None, &format!("the directory has format {other}, this version reads {FORMAT}"))
-            .with_hint("use the version of riverdelta that wrote it")),
+        Some(other) => {
+            let m = format!("data directory \"{}\" has format {other}, this version reads format {FORMAT}", dir.display());
+            Err(SqlError::new(repr::error::state::DATA_CORRUPTED, m).with_hint("use the version of riverdelta that wrote it"))
+        }
         None => Err(damaged(&path, 0, None, "it does not name a format")),
     }
 }

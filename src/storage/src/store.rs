@@ -250,6 +250,11 @@ impl Store {
         StoreHandle { shared: self.shared.clone() }
     }
 
+    /// How long the sync of the last tick took.
+    pub fn last_sync(&self) -> Duration {
+        self.log.last_sync()
+    }
+
     /// Set once a sync of log or metadata failed: nothing may be acknowledged any more, the process must exit with this message.
     pub fn fatal(&self) -> Option<SqlError> {
         self.shared.fatal.lock().clone()

@@ -144,6 +144,7 @@ impl Coordinator {
             }
             // Sources keep their place: the same units are tried again, after a pause that lets the disk recover.
             tracing::warn!("tick {t} was abandoned: {e}");
+            self.shared.metrics.ticks_abandoned.inc();
             taken.append(&mut self.pending.staged);
             self.pending.staged = taken;
             self.pending.retry_at = self.clock.now_ms() + RETRY_MS;
@@ -161,6 +162,7 @@ impl Coordinator {
         let metrics = &self.shared.metrics;
         metrics.ticks.inc();
         metrics.tick_seconds.observe(started.elapsed().as_secs_f64());
+        metrics.log_sync_seconds.observe(self.store.last_sync().as_secs_f64());
         metrics.rows_ingested.inc_by(shards.iter().map(|s| s.1.len() as u64).sum());
         for (id, _) in &shards {
             self.last_write.insert(*id, t);

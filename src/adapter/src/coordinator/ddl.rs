@@ -183,6 +183,11 @@ impl Coordinator {
                 Op::Update { item } => {
                     self.planner.forget_text(item.id);
                     publish_labels(&item);
+                    // A new password reaches the sources that use it.
+                    if matches!(item.kind, ItemKind::Secret { .. }) {
+                        let connections = after.dependants(item.id);
+                        restart.extend(connections.flat_map(|c| after.dependants(c.id)).filter(|i| matches!(i.kind, ItemKind::Source(_))).map(|i| i.id));
+                    }
                 }
                 Op::CreateSchema { .. } | Op::DropSchema { .. } => {}
             }

@@ -36,7 +36,7 @@ pub(crate) mod sources;
 #[cfg(test)]
 mod sim;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Item};
 use crate::planner::Planner;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use dataflow::Command;
@@ -283,23 +283,37 @@ impl Coordinator {
         let catalog = self.catalog();
         let metrics = &self.shared.metrics;
         let clamp = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        metrics.sources.reset();
+        let labels = |item: &Item, what: &str| vec![item.schema.clone(), item.name.clone(), what.to_owned()];
+        let (mut sources, mut status) = (Vec::new(), Vec::new());
         for s in self.sources.info() {
             let Some(item) = catalog.item(s.id) else { continue };
-            metrics.sources.with_label_values(&[item.name.as_str(), "committed_rows"]).set(clamp(s.rows));
-            for (name, value) in &s.statistics {
-                if let Some(n) = value.as_i64() {
-                    metrics.sources.with_label_values(&[item.name.as_str(), name.as_str()]).set(n);
-                }
-            }
+            sources.push((labels(item, "committed_rows"), clamp(s.rows)));
+            sources.extend(s.statistics.iter().filter_map(|(name, value)| Some((labels(item, name), value.as_i64()?))));
+            status.push((labels(item, &s.status), 1));
         }
-        metrics.arrangements.reset();
+        metrics.sources.show(sources);
+        metrics.source_status.show(status);
+        let mut arrangements = Vec::new();
         for (id, s) in &self.indexes {
             let Some(item) = catalog.item(*id) else { continue };
-            for (measure, n) in [("records", s.records), ("bytes", s.bytes), ("lag_ms", (self.closed + 1).saturating_sub(s.upper))] {
-                metrics.arrangements.with_label_values(&[item.name.as_str(), measure]).set(clamp(n));
+            let lag_ms = (self.closed + 1).saturating_sub(s.upper);
+            for (measure, n) in [("records", s.records), ("bytes", s.bytes), ("lag_ms", lag_ms), ("hydrated", u64::from(s.hydrated.is_some()))] {
+                arrangements.push((labels(item, measure), clamp(n)));
             }
         }
+        metrics.arrangements.show(arrangements);
+        let store = self.store.stats();
+        let sum = |of: fn(&storage::ShardStats) -> u64| store.shards.iter().map(of).sum();
+        let measures = [
+            ("log_bytes", store.log_bytes),
+            ("log_ticks", store.log_ticks),
+            ("folds", store.folds),
+            ("merges", store.merges),
+            ("files", sum(|s| s.files)),
+            ("file_bytes", sum(|s| s.bytes)),
+            ("file_rows", sum(|s| s.rows)),
+        ];
+        metrics.storage.show(measures.map(|(measure, n)| (vec![measure.to_owned()], clamp(n))).to_vec());
     }
 
     fn take_hold(&mut self, at: Option<Timestamp>) -> Result<Timestamp, SqlError> {

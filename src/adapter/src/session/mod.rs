@@ -469,7 +469,7 @@ impl Session {
             Plan::Discard(kind) => self.discard(kind).await,
             Plan::ShowVariable(name) => self.show_variable(&name),
             Plan::ShowAll => Ok(self.show_all()),
-            Plan::Show(p) => self.show(p),
+            Plan::Show(p) => self.show(p).await,
             Plan::ShowCreate { object, .. } => self.show_create(&object),
             Plan::Prepare { name, types, statement } => self.prepare_statement(name, types, statement).await,
             Plan::Execute { name, args } => self.execute_prepared(&name, args).await,

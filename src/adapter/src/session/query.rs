@@ -218,19 +218,20 @@ impl Session {
         optimize::plan_peek(&mir, finishing, &octx, &readable)
     }
 
+    /// What runs now.
+    pub(super) async fn introspect(&self) -> Result<Introspection, SqlError> {
+        let (tx, rx) = tokio::sync::oneshot::channel();
+        self.shared.send(Request::Introspect(tx))?;
+        rx.await.map_err(|_| crate::shutting_down())
+    }
+
     /// System relations become constants.
     pub(super) async fn fill_in(&mut self, catalog: &Arc<Catalog>, mut mir: Mir) -> Result<Mir, SqlError> {
         let builtin: Vec<GlobalId> = mir.global_ids().into_iter().filter(|id| crate::builtin::is_builtin(*id)).collect();
         if builtin.is_empty() {
             return Ok(mir);
         }
-        let introspection = if builtin.iter().any(|id| crate::builtin::needs_introspection(*id)) {
-            let (tx, rx) = tokio::sync::oneshot::channel();
-            self.shared.send(Request::Introspect(tx))?;
-            rx.await.map_err(|_| crate::shutting_down())?
-        } else {
-            Introspection::default()
-        };
+        let introspection = if builtin.iter().any(|id| crate::builtin::needs_introspection(*id)) { self.introspect().await? } else { Introspection::default() };
         let settings = self.settings.all();
         let prepared: Vec<(String, String)> = self
             .prepared

@@ -38,8 +38,9 @@ impl Session {
         Ok(rows_response(columns(&[("name", SqlType::Text), ("create_sql", SqlType::Text)]), vec![row], "SHOW"))
     }
 
-    pub(super) fn show(&self, p: ShowPlan) -> Result<Response, SqlError> {
+    pub(super) async fn show(&self, p: ShowPlan) -> Result<Response, SqlError> {
         let catalog = self.catalog();
+        let running = if p.kind == ShowKind::Sources { self.introspect().await?.sources } else { Vec::new() };
         let mut rows: Vec<Vec<Value>> = Vec::new();
         let text = |s: &str| Value::text(s);
         let in_scope = |i: &Item| match &p.schema {
@@ -72,7 +73,12 @@ impl Session {
             kind => {
                 for i in catalog.items().filter(|i| in_scope(i) && shown_as(kind, i)) {
                     rows.push(match (kind, &i.kind) {
-                        (ShowKind::Sources, ItemKind::Source(s)) => vec![text(&i.name), text(source_type(s)), text("default"), comment(i)],
+                        (ShowKind::Sources, ItemKind::Source(s)) => {
+                            let now = running.iter().find(|r| r.id == i.id);
+                            let status = now.map_or(Value::Null, |r| text(&r.status));
+                            let detail = now.and_then(|r| r.detail.as_deref()).map_or(Value::Null, text);
+                            vec![text(&i.name), text(source_type(s)), text("default"), comment(i), status, detail]
+                        }
                         (ShowKind::Connections, ItemKind::Connection(c)) => vec![text(&i.name), text(connection_type(c)), comment(i)],
                         (ShowKind::MaterializedViews, _) => vec![text(&i.name), text("default"), comment(i)],
                         (ShowKind::Objects, _) => vec![text(&i.name), text(i.noun()), comment(i)],

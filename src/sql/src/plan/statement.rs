@@ -604,7 +604,8 @@ impl Binder<'_> {
                 d.types[3] = SqlType::Text.array_of().not_null();
                 d
             }
-            Sources | Sinks => text_columns(&["name", "type", "cluster", "comment"]),
+            Sources => text_columns(&["name", "type", "cluster", "comment", "status", "detail"]),
+            Sinks => text_columns(&["name", "type", "cluster", "comment"]),
             MaterializedViews => text_columns(&["name", "cluster", "comment"]),
             Connections | Objects => text_columns(&["name", "type", "comment"]),
             _ => text_columns(&["name", "comment"]),

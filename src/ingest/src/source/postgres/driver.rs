@@ -33,6 +33,8 @@ const PART_ROWS: usize = 32_768;
 
 /// How often the publication is looked at: nothing in the stream says that a table is not in it any more.
 const LOOK: Duration = Duration::from_secs(5);
+/// How long upstream may take to answer a look before the connection counts as lost.
+const LOOK_MAX: Duration = Duration::from_secs(10);
 
 /// Why a session ended.
 pub(super) enum End {
@@ -138,6 +140,8 @@ pub(super) struct Driver {
     part_sent: bool,
     /// When the oldest change that waits was taken in.
     waiting_since: Option<Instant>,
+    /// All of upstream's log before this was seen.
+    seen: Lsn,
 }
 
 impl Driver {
@@ -158,6 +162,7 @@ impl Driver {
             durable: lsn,
             part_sent: false,
             waiting_since: None,
+            seen: lsn,
         })
     }
 
@@ -277,6 +282,13 @@ impl Driver {
         let (wal, plugin): (String, String) = (row.get(0), row.get(1));
         if wal == "lost" {
             return Err(End::Failed(format!("upstream removed WAL that replication slot \"{slot}\" still needed (max_slot_wal_keep_size): {NEW_SNAPSHOT}")));
+        }
+        // It would be silent until its log has grown to where ours was.
+        let reached = self.engine.processed;
+        if let Some(end) = inspect::log_end(client).await.filter(|end| *end < reached) {
+            return Err(End::Failed(format!(
+                "upstream's log ends at {end}, but {reached} was reached: it was restored, or another server took over that had not received all: {NEW_SNAPSHOT}"
+            )));
         }
         if plugin != "pgoutput" {
             return Err(End::Failed(format!("replication slot \"{slot}\" uses plugin \"{plugin}\", not pgoutput")));
@@ -399,6 +411,9 @@ impl Driver {
             feed.status(SourceStatus::Running).await?;
         }
         loop {
+            if look.tick().now_or_never().is_some() {
+                self.look(feed, &mut looker).await?;
+            }
             // While upstream has more at once, transactions are merged.
             let ready = client.recv().now_or_never();
             let event = match ready {
@@ -415,10 +430,7 @@ impl Driver {
                             continue;
                         }
                         _ = look.tick() => {
-                            match inspect::published_now(&looker, &self.target.publication).await {
-                                Ok(now) => self.follow(now)?,
-                                Err(_) => looker = self.target.connect().await.map_err(world)?,
-                            }
+                            self.look(feed, &mut looker).await?;
                             continue;
                         }
                     }
@@ -431,6 +443,20 @@ impl Driver {
         }
     }
 
+    /// Looks at what upstream publishes now, and how far its log is ahead.
+    async fn look(&mut self, feed: &Feed, looker: &mut tokio_postgres::Client) -> Result<(), End> {
+        let silent = |_| End::Retry(format!("the upstream database has not answered for {} seconds", LOOK_MAX.as_secs()));
+        match tokio::time::timeout(LOOK_MAX, inspect::published_now(looker, &self.target.publication)).await.map_err(silent)? {
+            Ok(now) => self.follow(now)?,
+            Err(_) => *looker = self.target.connect().await.map_err(world)?,
+        }
+        if let Some(end) = tokio::time::timeout(LOOK_MAX, inspect::log_end(looker)).await.map_err(silent)? {
+            let lag = end.0.saturating_sub(self.seen.max(self.engine.processed).0);
+            feed.stats.set("lag_bytes", i64::try_from(lag).unwrap_or(i64::MAX));
+        }
+        Ok(())
+    }
+
     async fn event(&mut self, feed: &mut Feed, client: &ReplicationClient, event: ReplicationEvent, added: &mut Option<Snapshot>) -> Result<(), End> {
         match event {
             ReplicationEvent::Begin { final_lsn, xid, .. } => {
@@ -439,6 +465,7 @@ impl Driver {
             }
             ReplicationEvent::XLogData { wal_start, data, .. } => {
                 feed.stats.bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+                self.seen = self.seen.max(Lsn(wal_start.as_u64()));
                 self.change(feed, Lsn(wal_start.as_u64()), &data).await?;
             }
             ReplicationEvent::Commit { end_lsn, .. } => {
@@ -453,6 +480,7 @@ impl Driver {
             ReplicationEvent::KeepAlive { wal_end, .. } => {
                 let at = Lsn(wal_end.as_u64());
                 if !self.engine.is_in_transaction() && !self.engine.is_cut() {
+                    self.seen = self.seen.max(at);
                     self.reached(feed, at, added).await?;
                     // Nothing that concerns us lies before this: an idle source must not hold upstream's WAL.
                     if self.engine.pending() == 0 && !self.part_sent && self.durable >= self.sent {

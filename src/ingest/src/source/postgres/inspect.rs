@@ -1,6 +1,6 @@
 //! Looking at the upstream database: connecting, what must be set there, which tables a publication has.
 
-use super::lsn::Followed;
+use super::lsn::{Followed, Lsn};
 use super::tls::Tls;
 use crate::spec::{Connector, UpstreamTable};
 use repr::error::state;
@@ -178,6 +178,12 @@ pub async fn published_now(client: &Client, publication: &str) -> Result<Option<
     let tables = client.query(&sql, &[&publication]).await?;
     let tables = tables.iter().map(|r| (r.get(0), Followed { oid: r.get(1), filter: r.get(2) })).collect();
     Ok(Some((row.get(0), tables)))
+}
+
+/// Where upstream's log ends now. `None`: it did not say.
+pub async fn log_end(client: &Client) -> Option<Lsn> {
+    let sql = "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END)::text";
+    client.query_one_scalar::<String, str>(sql, &[]).await.ok()?.parse().ok()
 }
 
 /// Columns (generated ones are not replicated) and primary key.
