@@ -21,6 +21,8 @@ mod monotonic;
 /// MIR to LIR: fused nodes, join order, reduce kinds, imports.
 pub mod physical;
 
+/// Which rows of a relation a plan depends on.
+pub mod reads;
 /// Conditions on the time.
 pub mod temporal;
 /// MIR to MIR.

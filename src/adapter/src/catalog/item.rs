@@ -238,6 +238,13 @@ pub enum Text {
     Secret(GlobalId),
 }
 
+impl Table {
+    /// The primary key, then the others; a table keeps them as long as it keeps its id.
+    pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
+        self.primary_key.iter().chain(&self.unique)
+    }
+}
+
 impl Sequence {
     pub fn spec(&self) -> sql::catalog::SequenceSpec {
         let Sequence { ty, start, increment, min, max, cycle } = self.clone();

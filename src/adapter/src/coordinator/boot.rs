@@ -61,7 +61,7 @@ pub(super) fn start(store: Store, edges: Edges, shared: Arc<crate::Shared>) -> R
         indexes: BTreeMap::new(),
         keys: Keys::default(),
         last_write: Default::default(),
-        key_writes: Default::default(),
+        touched: Default::default(),
         pending: Default::default(),
         holds: BTreeMap::new(),
         reads: Reads::default(),

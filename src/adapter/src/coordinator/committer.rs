@@ -4,12 +4,14 @@
 //! validated in the order they came (optimistic, first committer wins): a conflict is 40001, a key met twice 23505.
 
 use super::request::{Answer, WriteTxn};
+use super::touched::Touched;
 use super::{Coordinator, LEASE_MS};
 use crate::catalog::key;
+use crate::session::read_set::KeyOf;
 use dataflow::Command;
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Timestamp};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What waits for the next tick.
@@ -68,8 +70,7 @@ impl Coordinator {
         let mut changes: BTreeMap<GlobalId, Vec<Deltas>> = BTreeMap::new();
         let mut answers = Vec::new();
         let mut undo = super::keys::Undo::default();
-        // Primary keys that transactions of this tick have changed.
-        let mut touched: HashSet<(GlobalId, Vec<u8>)> = HashSet::new();
+        let mut touched = Touched::default();
 
         for (txn, answer) in std::mem::take(&mut self.pending.writes) {
             let checked = self.validate(&txn, &changes, &touched).and_then(|()| {
@@ -86,7 +87,7 @@ impl Coordinator {
                 Ok(()) => {
                     undo.commit_txn();
                     for (table, deltas) in &txn.writes {
-                        touched.extend(self.keys.primary(*table, deltas).into_iter().map(|k| (*table, k)));
+                        touched.add(*table, deltas, &self.keys);
                     }
                     for (table, deltas) in txn.writes {
                         changes.entry(table).or_default().push(deltas);
@@ -167,7 +168,7 @@ impl Coordinator {
         for (id, _) in &shards {
             self.last_write.insert(*id, t);
         }
-        self.key_writes.note(touched, t);
+        self.touched.note(touched, t);
         self.closed = t;
         self.cluster.send(Command::Tick { t, shards: Arc::new(shards) });
         for answer in answers {
@@ -209,41 +210,14 @@ impl Coordinator {
     }
 
     /// Errors: 40001 if what the transaction read has changed since, in a tick or earlier in this one.
-    pub(super) fn validate(&self, txn: &WriteTxn, changes: &BTreeMap<GlobalId, Vec<Deltas>>, touched: &HashSet<(GlobalId, Vec<u8>)>) -> Result<(), SqlError> {
+    pub(super) fn validate(&self, txn: &WriteTxn, changes: &BTreeMap<GlobalId, Vec<Deltas>>, touched: &Touched) -> Result<(), SqlError> {
         let Some(read_at) = txn.read_at else { return Ok(()) };
         let changed = |id: &GlobalId| self.last_write.get(id).is_some_and(|w| *w > read_at) || changes.contains_key(id);
-        let key_changed = |k: &(GlobalId, Vec<u8>)| touched.contains(k) || self.key_writes.changed_since(k, read_at);
+        let key_changed = |(of, keys): (&KeyOf, &BTreeSet<Vec<u8>>)| touched.meets(*of, keys) || self.touched.changed_since(*of, keys, read_at);
         if txn.read_set.whole.iter().any(changed) || txn.read_set.keys.iter().any(key_changed) {
             return Err(SqlError::new(state::SERIALIZATION_FAILURE, "could not serialize access due to concurrent update")
                 .with_hint("The transaction might succeed if retried."));
         }
         Ok(())
-    }
-}
-
-/// When primary keys were last changed, as far back as a transaction is likely to have begun.
-#[derive(Default)]
-pub struct KeyWrites {
-    last: HashMap<(GlobalId, Vec<u8>), Timestamp>,
-    /// Changes before this are forgotten: a transaction that read earlier conflicts.
-    floor: Timestamp,
-}
-
-/// Keys remembered before the older half is forgotten.
-const KEYS_MAX: usize = 1_000_000;
-
-impl KeyWrites {
-    pub(super) fn note(&mut self, keys: HashSet<(GlobalId, Vec<u8>)>, t: Timestamp) {
-        self.last.extend(keys.into_iter().map(|k| (k, t)));
-        if self.last.len() > KEYS_MAX {
-            let mut times: Vec<Timestamp> = self.last.values().copied().collect();
-            let (_, median, _) = times.select_nth_unstable(KEYS_MAX / 2);
-            self.floor = *median;
-            let floor = self.floor;
-            self.last.retain(|_, t| *t > floor);
-        }
-    }
-    fn changed_since(&self, key: &(GlobalId, Vec<u8>), t: Timestamp) -> bool {
-        t < self.floor || self.last.get(key).is_some_and(|w| *w > t)
     }
 }

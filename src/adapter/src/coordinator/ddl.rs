@@ -6,6 +6,7 @@
 use super::foreign::{Constraints, Replaced};
 use super::keys::Undo;
 use super::request::{CheckWrites, Op, WriteTxn};
+use super::touched::Touched;
 use super::{Coordinator, IndexState, LEASE_MS};
 use crate::catalog::{key, Catalog, Item, ItemKind};
 use crate::planner::{captured_ctx, default_key};
@@ -13,7 +14,7 @@ use dataflow::Command;
 use plan::{DataflowDesc, Export};
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Timestamp};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,7 +29,7 @@ impl Coordinator {
         for op in &txn.ddl {
             check_and_apply(&mut after, op, &mut tick)?;
         }
-        self.validate(&txn, &BTreeMap::new(), &HashSet::new())?;
+        self.validate(&txn, &BTreeMap::new(), &Touched::default())?;
         let WriteTxn { ddl: ops, writes, acted, .. } = txn;
         let writes: Vec<(GlobalId, Deltas)> = writes.into_iter().filter(|w| after.item(w.0).is_some()).collect();
         let new_tables: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Create { item, .. } = op { Some(item.id) } else { None }).collect();
@@ -59,8 +60,9 @@ impl Coordinator {
                 return Err(e);
             }
         };
-        let touched = writes.iter().flat_map(|(table, deltas)| self.keys.primary(*table, deltas).into_iter().map(|k| (*table, k))).collect();
-        self.key_writes.note(touched, t);
+        let mut touched = Touched::default();
+        writes.iter().for_each(|(table, deltas)| touched.add(*table, deltas, &self.keys));
+        self.touched.note(touched, t);
         for (id, _) in &shards {
             self.last_write.insert(*id, t);
         }
@@ -270,6 +272,7 @@ impl Coordinator {
             self.keys.remove(*id);
             self.planner.forget(*id);
             self.last_write.remove(id);
+            self.touched.forget(*id);
             self.shared.born.lock().remove(id);
             self.shared.sequences.forget(*id);
             match &item.kind {

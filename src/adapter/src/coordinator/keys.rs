@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, HashMap};
 /// One constraint's keys.
 struct KeySet {
     name: String,
-    primary: bool,
     columns: Vec<usize>,
     codec: RowCodec,
     /// The keys are the rows.
@@ -47,15 +46,11 @@ impl Keys {
         let ItemKind::Table(table) = &item.kind else { return };
         self.foreign.add(catalog, item);
         let sets: Vec<KeySet> = table
-            .primary_key
-            .iter()
-            .map(|c| (c, true))
-            .chain(table.unique.iter().map(|c| (c, false)))
-            .map(|(c, primary)| {
+            .constraints()
+            .map(|c| {
                 let types: Vec<_> = c.columns.iter().map(|i| item.desc.types[*i].clone()).collect();
                 KeySet {
                     name: c.name.clone(),
-                    primary,
                     columns: c.columns.clone(),
                     live: KeyedRows::new(types.clone(), (0..types.len()).collect()),
                     codec: RowCodec::new(types),
@@ -129,12 +124,10 @@ impl Keys {
         Ok(())
     }
 
-    /// The primary keys that changes touch, also where a row keeps its key.
-    pub fn primary(&self, id: GlobalId, deltas: &Deltas) -> Vec<Vec<u8>> {
-        match self.tables.get(&id).and_then(|s| s.first()) {
-            Some(set) if set.primary => set.net(deltas).into_keys().map(|k| k.into_vec()).collect(),
-            _ => vec![],
-        }
+    /// The keys that changes touch, by constraint, also where a row keeps its key.
+    pub fn touched(&self, id: GlobalId, deltas: &Deltas) -> Vec<Vec<Vec<u8>>> {
+        let keys = |set: &KeySet| set.net(deltas).into_keys().map(|k| k.into_vec()).collect();
+        self.tables.get(&id).map_or_else(Vec::new, |sets| sets.iter().map(keys).collect())
     }
 
     pub fn undo_txn(&mut self, undo: &mut Undo) {

@@ -31,6 +31,8 @@ pub mod request;
 pub mod router;
 /// Running sources.
 pub(crate) mod sources;
+/// Keys that were changed lately.
+mod touched;
 
 /// The coordinator, the committer and the store through crashes, under a seed.
 #[cfg(test)]
@@ -101,7 +103,7 @@ pub struct Coordinator {
     keys: keys::Keys,
     /// Per shard, the time of its last change.
     last_write: HashMap<GlobalId, Timestamp>,
-    key_writes: committer::KeyWrites,
+    touched: touched::LastTouched,
     pending: committer::Pending,
     holds: BTreeMap<Timestamp, usize>,
     reads: reads::Reads,

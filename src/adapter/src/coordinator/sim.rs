@@ -575,7 +575,7 @@ impl Sim {
         if t.key_only {
             let mut key = Vec::new();
             RowCodec::new(vec![types()[0].clone()]).encode_key(&[Value::Int8(old[0])], &mut key);
-            read_set.keys.insert((ACCOUNTS, key));
+            read_set.keys.insert((ACCOUNTS, 0), [key].into());
         } else {
             read_set.whole.insert(ACCOUNTS);
         }

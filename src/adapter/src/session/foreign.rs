@@ -246,7 +246,7 @@ fn rows_read(item: &Item, rows: &[Row]) -> ReadSet {
         Some(k) => {
             let types = &item.desc.types;
             let bytes = |row: &Row| key_bytes(&k.columns.iter().map(|c| row[*c].clone()).collect::<Row>(), &k.columns, types);
-            read.keys.extend(rows.iter().map(|r| (item.id, bytes(r))));
+            read.keys.insert((item.id, 0), rows.iter().map(bytes).collect());
         }
         None => drop(read.whole.insert(item.id)),
     }

@@ -157,15 +157,8 @@ impl Session {
             Some(at) => *at = self.past(&catalog, &mir, *at)?,
         }
         let relations = mir.global_ids();
-        let read = match read {
-            Some(r) => r,
-            None => {
-                let mut r = ReadSet::default();
-                r.add(&catalog, &mir);
-                r
-            }
-        };
-        let Peek { plan, imports, finishing: rest } = tokio::task::block_in_place(|| self.plan_peek(&catalog, mir, finishing, &ctx))?;
+        let (peek, shown) = tokio::task::block_in_place(|| self.plan_peek(&catalog, mir, finishing, &ctx))?;
+        let Peek { plan, imports, finishing: rest } = peek;
         let types = match &plan {
             PeekPlan::Constant { types, .. } => types.clone(),
             PeekPlan::Arrangement { mfp, types, .. } => mfp.output_types(types),
@@ -179,7 +172,7 @@ impl Session {
             None if self.txn.in_block() => ReadAt::AsOf(self.fix_read_time().await?),
             None => ReadAt::Latest,
         };
-        self.note_read(read);
+        self.note_read(read.unwrap_or(shown));
         // Without an order any rows will do, so the workers may stop early.
         let limit = match (rest.order_by.is_empty(), rest.limit) {
             (true, Some(n)) => Some(n.saturating_add(rest.offset)),
@@ -207,7 +200,8 @@ impl Session {
         (names.catalog, ctx)
     }
 
-    fn plan_peek(&self, catalog: &Arc<Catalog>, mir: Mir, finishing: Finishing, ctx: &EvalCtx) -> Result<Peek, SqlError> {
+    /// How a query is answered, and what it reads as the optimized plan shows it.
+    fn plan_peek(&self, catalog: &Arc<Catalog>, mir: Mir, finishing: Finishing, ctx: &EvalCtx) -> Result<(Peek, ReadSet), SqlError> {
         let names = |id: GlobalId| catalog.item(id).map_or_else(|| id.to_string(), |i| i.name.clone());
         let octx = OptimizeCtx { one_off: true, ctx, disable: !self.settings.optimizer_enabled(), names: &names };
         let mir = optimize::optimize(mir, &octx)?;
@@ -215,7 +209,8 @@ impl Session {
         let running = self.shared.catalog();
         let young = self.young();
         let readable = |id| self.shared.planner.indexes_on(&running, id).into_iter().filter(|i| !young.contains(&i.0)).collect();
-        optimize::plan_peek(&mir, finishing, &octx, &readable)
+        let read = ReadSet::of(catalog, &mir, ctx);
+        Ok((optimize::plan_peek(&mir, finishing, &octx, &readable)?, read))
     }
 
     /// What runs now.

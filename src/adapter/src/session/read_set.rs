@@ -1,91 +1,66 @@
-//! What a query has read, as finely as its plan shows: the rows of given primary keys, or a whole relation.
+//! What a query has read, as finely as its plan shows: the rows under given unique keys, or a whole relation.
 //!
 //! A transaction that writes conflicts only with changes to what it has read. Without this, two clients that update different rows
-//! of one table would conflict.
+//! of one table would conflict. A key that no row has is read all the same: the row that comes under it is a conflict.
+//! Not here: which keys a plan binds (`optimize::reads`), the check (`coordinator::committer`).
 
-use crate::catalog::{Catalog, ItemKind};
-use expr::Scalar;
-use plan::{Id, Mir};
+use crate::catalog::{Catalog, ItemKind, Table};
+use expr::EvalCtx;
+use plan::Mir;
 use repr::{ColType, GlobalId, RowCodec, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Shards read whole, and single keys of tables with a primary key (as key bytes).
+/// A unique constraint: its table, and its place among [`Table::constraints`].
+pub type KeyOf = (GlobalId, usize);
+
+/// Shards read whole, and single keys (as key bytes) of constraints.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadSet {
     pub whole: BTreeSet<GlobalId>,
-    pub keys: BTreeSet<(GlobalId, Vec<u8>)>,
+    pub keys: BTreeMap<KeyOf, BTreeSet<Vec<u8>>>,
 }
 
+/// Keys of one constraint beyond which the table counts as read whole.
+const KEYS_MAX: usize = 100_000;
+
 impl ReadSet {
-    pub fn is_empty(&self) -> bool {
-        self.whole.is_empty() && self.keys.is_empty()
+    /// What an optimized plan reads.
+    pub fn of(catalog: &Catalog, mir: &Mir, ctx: &EvalCtx) -> ReadSet {
+        let mut set = ReadSet::default();
+        let unique = |id| table(catalog, id).map_or_else(Vec::new, |t| t.constraints().map(|c| c.columns.clone()).collect());
+        for (id, read) in optimize::reads::reads(mir, ctx, &unique) {
+            let (Some(keys), Some(table), Some(item)) = (read, table(catalog, id), catalog.item(id)) else {
+                set.whole.extend(catalog.input_shards([id]));
+                continue;
+            };
+            for (n, constraint) in table.constraints().enumerate() {
+                if let Some(rows) = keys.get(&constraint.columns) {
+                    let bytes = rows.iter().map(|r| key_bytes(r, &constraint.columns, &item.desc.types));
+                    set.keys.entry((id, n)).or_default().extend(bytes);
+                }
+            }
+        }
+        set
     }
 
-    /// Adds what `mir` reads.
-    pub fn add(&mut self, catalog: &Catalog, mir: &Mir) {
-        for id in mir.global_ids() {
-            match bound_keys(catalog, mir, id) {
-                Some(keys) => self.keys.extend(keys.into_iter().map(|k| (id, k))),
-                None => self.whole.extend(catalog.input_shards([id])),
+    /// Adds what `other` has.
+    pub fn extend(&mut self, mut other: ReadSet) {
+        self.whole.append(&mut other.whole);
+        for (of, mut keys) in other.keys {
+            let all = self.keys.entry(of).or_default();
+            all.append(&mut keys);
+            if all.len() > KEYS_MAX {
+                self.keys.remove(&of);
+                self.whole.insert(of.0);
             }
         }
     }
 }
 
-/// The primary keys that every read of table `id` in the plan is restricted to; `None` if some read is not.
-fn bound_keys(catalog: &Catalog, mir: &Mir, id: GlobalId) -> Option<Vec<Vec<u8>>> {
-    let item = catalog.item(id)?;
-    let ItemKind::Table(table) = &item.kind else { return None };
-    let key = &table.primary_key.as_ref()?.columns;
-    let mut found = Vec::new();
-    walk(mir, id, key, &item.desc.types, &mut found).then_some(found)
-}
-
-/// Collects keys; false if a read is not bound.
-fn walk(mir: &Mir, id: GlobalId, key: &[usize], types: &[ColType], found: &mut Vec<Vec<u8>>) -> bool {
-    match mir {
-        Mir::Filter { input, predicates } if is_get(input, id) => match filter_key(predicates, key, types) {
-            Some(k) => {
-                found.push(k);
-                true
-            }
-            None => false,
-        },
-        m if is_get(m, id) => false,
-        m => m.children().into_iter().all(|c| walk(c, id, key, types, found)),
-    }
-}
-
-fn is_get(mir: &Mir, id: GlobalId) -> bool {
-    matches!(mir, Mir::Get { id: Id::Global(g), .. } if *g == id)
-}
-
-fn filter_key(predicates: &[Scalar], key: &[usize], types: &[ColType]) -> Option<Vec<u8>> {
-    let mut conjuncts = Vec::new();
-    predicates.iter().for_each(|p| flatten(p, &mut conjuncts));
-    let values: Vec<Value> = key
-        .iter()
-        .map(|k| {
-            conjuncts.iter().find_map(|c| match c {
-                Scalar::Call { func, args, .. } if func.name.ends_with("eq") => match args.as_slice() {
-                    [Scalar::Column(c), Scalar::Literal(v, t)] | [Scalar::Literal(v, t), Scalar::Column(c)]
-                        if c == k && t.ty == types[*k].ty && !v.is_null() =>
-                    {
-                        Some(v.clone())
-                    }
-                    _ => None,
-                },
-                _ => None,
-            })
-        })
-        .collect::<Option<_>>()?;
-    Some(key_bytes(&values, key, types))
-}
-
-fn flatten<'a>(p: &'a Scalar, out: &mut Vec<&'a Scalar>) {
-    match p {
-        Scalar::And(xs) => xs.iter().for_each(|x| flatten(x, out)),
-        x => out.push(x),
+fn table(catalog: &Catalog, id: GlobalId) -> Option<&Table> {
+    match &catalog.item(id)?.kind {
+        ItemKind::Table(t) => Some(t),
+        _ => None,
     }
 }
 

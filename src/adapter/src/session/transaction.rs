@@ -331,10 +331,9 @@ impl Session {
     }
 
     /// Notes what the transaction has read (for the check at commit).
-    pub(super) fn note_read(&mut self, mut read: ReadSet) {
+    pub(super) fn note_read(&mut self, read: ReadSet) {
         if let Some(o) = self.txn.open() {
-            o.read_set.whole.append(&mut read.whole);
-            o.read_set.keys.append(&mut read.keys);
+            o.read_set.extend(read);
         }
     }
 

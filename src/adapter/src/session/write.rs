@@ -377,9 +377,13 @@ impl Session {
     async fn rows_with_keys(&mut self, item: &Item, columns: &[usize], rows: &[Row]) -> Result<Vec<Row>, SqlError> {
         let types = &item.desc.types;
         let keys: Vec<Row> = rows.iter().map(|r| columns.iter().map(|c| r[*c].clone()).collect()).collect();
-        // Under the primary key the read is of these keys alone.
-        let primary = matches!(&item.kind, crate::catalog::ItemKind::Table(t) if t.primary_key.as_ref().is_some_and(|k| k.columns == columns));
-        let read = primary.then(|| ReadSet { keys: keys.iter().map(|k| (item.id, key_bytes(k, columns, types))).collect(), ..ReadSet::default() });
+        // Under a constraint's key the read is of these keys alone, which the plan shows only where the key is one column.
+        let constraint = match &item.kind {
+            crate::catalog::ItemKind::Table(t) => t.constraints().position(|k| k.columns == columns),
+            _ => None,
+        };
+        let bytes = || keys.iter().map(|k| key_bytes(k, columns, types)).collect();
+        let read = constraint.map(|n| ReadSet { keys: [((item.id, n), bytes())].into(), ..ReadSet::default() });
         self.rows_matching(item, columns, keys, read).await
     }
 

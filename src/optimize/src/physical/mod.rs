@@ -5,7 +5,7 @@
 /// Linear joins.
 mod join;
 /// One-off queries.
-mod peek;
+pub(crate) mod peek;
 /// How groups are maintained.
 mod reduce;
 

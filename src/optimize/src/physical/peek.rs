@@ -115,7 +115,7 @@ fn bound_keys(key: &[Scalar], predicates: &[&Scalar], types: &[ColType]) -> Opti
 }
 
 /// The literals to which a predicate binds `key`: `key = l`, or a disjunction of such.
-fn literals_of(p: &Scalar, key: &Scalar, types: &[ColType]) -> Option<Vec<Value>> {
+pub(crate) fn literals_of(p: &Scalar, key: &Scalar, types: &[ColType]) -> Option<Vec<Value>> {
     match p {
         Scalar::Or(xs) => {
             let mut all = Vec::new();
