@@ -131,3 +131,19 @@ def test_views_follow_every_kind_of_write(db):
         db.execute(s)
         assert sorted(db.execute("SELECT * FROM wm").fetchall()) == sorted(db.execute(query).fetchall()), s
     assert db.execute("SELECT count(*) FROM wc").fetchone() == (0,)
+
+
+def test_computed_keys_survive_a_kill(riverdelta):
+    """Unique indexes on expressions and of some rows hold after a restart, and with rows that were there."""
+    with riverdelta.connect() as c:
+        c.execute("CREATE TABLE ck (id int PRIMARY KEY, addr text, live boolean)")
+        c.execute("INSERT INTO ck VALUES (1, 'A', true), (2, 'b', false), (3, 'b2', false)")
+        c.execute("CREATE UNIQUE INDEX ck_addr ON ck (lower(addr))")
+        c.execute("CREATE UNIQUE INDEX ck_live ON ck (live) WHERE live")
+    riverdelta.restart(kill=True)
+    with riverdelta.connect() as c:
+        for row in ["(4, 'a', NULL)", "(4, 'd', true)"]:
+            with pytest.raises(psycopg.errors.UniqueViolation):
+                c.execute(f"INSERT INTO ck VALUES {row}")
+        assert c.execute("INSERT INTO ck VALUES (4, 'B', NULL) ON CONFLICT (lower(addr)) DO UPDATE SET live = NULL RETURNING id").fetchone() == (2,)
+        c.execute("INSERT INTO ck VALUES (5, 'd', false)")

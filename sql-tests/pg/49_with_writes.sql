@@ -63,3 +63,10 @@ DELETE FROM stock s WHERE id = 2 RETURNING (SELECT item FROM stock x WHERE x.id 
 INSERT INTO stock VALUES (1, 'nut', 1) ON CONFLICT (id) DO UPDATE SET n = (SELECT max(n) FROM stock) + excluded.n WHERE stock.n IN (SELECT n FROM stock) RETURNING n;
 UPDATE public.stock SET n = 9 WHERE public.stock.id = 1 RETURNING public.stock.n, stock;
 DELETE FROM stock AS s WHERE stock.id = 1;
+CREATE TABLE spread (a int, b text);
+INSERT INTO spread VALUES (1, 'x');
+UPDATE spread SET (a, b) = ROW (v.*) FROM (VALUES (7, 'seven')) v (i, j) RETURNING a, b;
+UPDATE spread SET (b, a) = ROW (v.*) FROM (VALUES (7, 'seven')) v (i, j);
+UPDATE spread SET (a, b) = ROW (v.*, 1) FROM (VALUES (7, 'seven')) v (i, j);
+TRUNCATE ONLY spread, ONLY loose;
+SELECT count(*) FROM spread;

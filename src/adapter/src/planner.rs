@@ -39,6 +39,7 @@ pub struct TableExprs {
     pub defaults: Vec<Option<HirScalar>>,
     pub generated: Vec<Option<HirScalar>>,
     pub checks: Vec<(String, HirScalar)>,
+    pub computed_keys: Vec<sql::catalog::ComputedKey>,
 }
 
 impl Planner {
@@ -141,6 +142,19 @@ impl Planner {
         Ok(keys)
     }
 
+    /// The keys of a unique index over its table's row, and its condition.
+    pub fn computed_key(
+        &self,
+        catalog: &Arc<Catalog>,
+        item: &Item,
+        key: &crate::catalog::ComputedKey,
+    ) -> Result<(Vec<Scalar>, Option<Scalar>, EvalCtx), SqlError> {
+        let texts: Vec<String> = key.keys.iter().chain(&key.filter).cloned().collect();
+        let mut keys = self.bind_over(catalog, item.id, &texts, &item.captured)?;
+        let filter = if key.filter.is_some() { keys.pop() } else { None };
+        Ok((keys, filter, captured_ctx(&item.captured, catalog)))
+    }
+
     /// Expressions over a relation's row.
     fn bind_over(&self, catalog: &Arc<Catalog>, on: GlobalId, texts: &[String], captured: &CapturedSettings) -> Result<Vec<Scalar>, SqlError> {
         let base = catalog.item(on).ok_or_else(|| SqlError::internal("the relation is gone"))?;
@@ -178,7 +192,13 @@ impl Planner {
         for (name, text) in &table.checks {
             checks.push((name.clone(), sql::plan::bind_scalar(text, &item.desc, &names)?));
         }
-        let exprs = Arc::new(TableExprs { defaults, generated, checks });
+        let mut computed_keys = Vec::new();
+        for k in &table.computed_keys {
+            let bind = |text: &String| sql::plan::bind_scalar(text, &item.desc, &names);
+            let keys = k.keys.iter().map(bind).collect::<Result<_, _>>()?;
+            computed_keys.push(sql::catalog::ComputedKey { name: k.name.clone(), keys, filter: k.filter.as_ref().map(bind).transpose()? });
+        }
+        let exprs = Arc::new(TableExprs { defaults, generated, checks, computed_keys });
         self.tables.lock().insert(item.id, exprs.clone());
         Ok(exprs)
     }
@@ -429,6 +449,7 @@ impl SessionCatalog<'_> {
             defaults: exprs.defaults.clone(),
             checks: exprs.checks.clone(),
             unique,
+            computed_keys: exprs.computed_keys.clone(),
             generated: exprs.generated.clone(),
             def,
             view: match &item.kind {
@@ -451,6 +472,7 @@ pub fn draft_relation(catalog: &Catalog, item: &Item, table: &crate::catalog::Ta
         defaults: vec![],
         checks: vec![],
         unique: unique(table),
+        computed_keys: vec![],
         generated: vec![],
         def: table_def(catalog, item, table),
         view: None,

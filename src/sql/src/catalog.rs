@@ -82,12 +82,22 @@ pub struct Relation {
     pub checks: Vec<(String, HirScalar)>,
     /// Unique constraints of a table, the primary key first: name and columns.
     pub unique: Vec<(String, Vec<usize>)>,
+    /// Unique indexes of a table that have an expression or a condition.
+    pub computed_keys: Vec<ComputedKey>,
     /// Of a table, for each column what computes it; empty if none is computed.
     pub generated: Vec<Option<HirScalar>>,
     /// What a table's definition says in words.
     pub def: TableDef,
     /// Of a plain view.
     pub view: Option<ViewDef>,
+}
+
+/// A unique index on expressions, or of some rows: all over the table's row at level 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComputedKey {
+    pub name: String,
+    pub keys: Vec<HirScalar>,
+    pub filter: Option<HirScalar>,
 }
 
 /// A plain view as it is stored.

@@ -139,6 +139,7 @@ pub fn relation(schema: &str, name: &str, _names: &SessionCatalog<'_>) -> Result
         generated: vec![],
         def: sql::catalog::TableDef::default(),
         view: None,
+        computed_keys: vec![],
     })))
 }
 

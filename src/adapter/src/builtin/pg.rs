@@ -711,14 +711,39 @@ struct Index {
     texts: Vec<String>,
     unique: bool,
     primary: bool,
+    def: crate::catalog::IndexDef,
 }
 
 impl Index {
+    /// `pg_index.indoption` of a key: 1 DESC, 2 NULLS FIRST.
+    fn option(&self, n: usize) -> i16 {
+        let order = self.def.order.get(n).map_or("", String::as_str);
+        let desc = order.contains(" DESC");
+        let first = order.contains("NULLS FIRST") || desc && !order.contains("NULLS LAST");
+        i16::from(desc) | i16::from(first) << 1
+    }
+
+    /// A key as it is shown, an expression that is no call in two pairs of brackets: the key's and its own.
+    fn shown(&self, n: usize) -> String {
+        let text = &self.texts[n];
+        let name = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(0);
+        let call = name > 0 && bracketed(&text[name..]);
+        match self.columns[n] {
+            None if !call && bracketed(text) => format!("({text})"),
+            None if !call => format!("(({text}))"),
+            _ => text.clone(),
+        }
+    }
+
     fn definition(&self, c: &Catalog) -> String {
         let Some(base) = c.item(repr::GlobalId(u64::from(self.on))) else { return String::new() };
         let unique = if self.unique { "UNIQUE " } else { "" };
         let on = format!("{}.{}", quote_if_needed(&base.schema), quote_if_needed(&base.name));
-        format!("CREATE {unique}INDEX {} ON {on} USING btree ({})", quote_if_needed(&self.name), self.texts.join(", "))
+        let keys: Vec<String> = (0..self.texts.len()).map(|n| format!("{}{}", self.shown(n), self.def.order.get(n).map_or("", String::as_str))).collect();
+        let include = if self.def.include.is_empty() { String::new() } else { format!(" INCLUDE ({})", self.def.include.join(", ")) };
+        let filter = self.def.filter.as_ref().map_or_else(String::new, |f| if bracketed(f) { format!(" WHERE {f}") } else { format!(" WHERE ({f})") });
+        let method = if self.def.hash { "hash" } else { "btree" };
+        format!("CREATE {unique}INDEX {} ON {on} USING {method} ({}){include}{filter}", quote_if_needed(&self.name), keys.join(", "))
     }
 }
 
@@ -726,11 +751,11 @@ fn index_list(c: &Catalog) -> Vec<Index> {
     let mut out = Vec::new();
     for i in c.items() {
         match &i.kind {
-            ItemKind::Index { on, key } => {
+            ItemKind::Index { on, key, def } => {
                 let Some(base) = c.item(*on) else { continue };
                 let columns = key.iter().map(|k| base.desc.names.iter().position(|n| k.trim_matches('"') == n)).collect();
-                let unique = matches!(&base.kind, ItemKind::Table(t) if t.unique.iter().any(|u| u.index && u.name == i.name));
-                out.push(Index { oid: i.oid(), name: i.name.clone(), on: on.0 as u32, columns, texts: key.clone(), unique, primary: false });
+                let unique = matches!(&base.kind, ItemKind::Table(t) if t.unique.iter().any(|u| u.index && u.name == i.name) || t.computed_keys.iter().any(|k| k.name == i.name));
+                out.push(Index { oid: i.oid(), name: i.name.clone(), on: on.0 as u32, columns, texts: key.clone(), unique, primary: false, def: def.clone() });
             }
             ItemKind::Table(t) => {
                 for (n, (k, primary)) in t.primary_key.iter().map(|k| (k, true)).chain(t.unique.iter().map(|k| (k, false))).enumerate() {
@@ -745,6 +770,7 @@ fn index_list(c: &Catalog) -> Vec<Index> {
                         texts: k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect(),
                         unique: true,
                         primary,
+                        def: Default::default(),
                     });
                 }
             }
@@ -752,6 +778,25 @@ fn index_list(c: &Catalog) -> Vec<Index> {
         }
     }
     out
+}
+
+/// Whether one pair of brackets holds all of the text.
+fn bracketed(text: &str) -> bool {
+    let (mut depth, mut quote) = (0, None);
+    for (i, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return i > 0 && i + c.len_utf8() == text.len();
+        }
+    }
+    false
 }
 
 /// Constraints have no id of their own: theirs lie above all objects' ids.
@@ -802,7 +847,8 @@ fn indexes(c: &Catalog, out: &mut Rows<'_>) {
             ("indkey", vector(key)),
             ("indcollation", vector(vec![Value::UInt4(0); n])),
             ("indclass", vector(vec![Value::UInt4(0); n])),
-            ("indoption", vector(vec![Value::Int2(0); n])),
+            ("indoption", vector((0..n).map(|k| Value::Int2(x.option(k))).collect())),
+            ("indpred", x.def.filter.clone().map_or(Value::Null, Value::Text)),
             ("indexprs", if x.columns.contains(&None) { Value::Text(x.texts.join(", ")) } else { Value::Null }),
         ]);
     }
@@ -934,7 +980,7 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
                 relation: i.oid(),
                 domain: 0,
                 columns: vec![],
-                definition: format!("CHECK (({check}))"),
+                definition: if bracketed(check) { format!("CHECK ({check})") } else { format!("CHECK (({check}))") },
             });
             n += 1;
         }

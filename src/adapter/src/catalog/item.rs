@@ -73,6 +73,8 @@ pub enum ItemKind {
     Index {
         on: GlobalId,
         key: Vec<String>,
+        #[serde(default)]
+        def: IndexDef,
     },
     Connection(Connection),
     Secret {
@@ -137,6 +139,27 @@ pub struct Table {
     pub sequences: Vec<OwnedSequence>,
     #[serde(default)]
     pub foreign: Vec<ForeignKey>,
+    /// Of CREATE UNIQUE INDEX on expressions, or with WHERE.
+    #[serde(default)]
+    pub computed_keys: Vec<ComputedKey>,
+}
+
+/// A unique index that has an expression or a condition, as texts. The index is an object of its own, of this name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ComputedKey {
+    pub name: String,
+    pub keys: Vec<String>,
+    pub filter: Option<String>,
+}
+
+/// What an index says beyond its keys. It finds rows by the value of its key, so this is for how it is shown alone.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct IndexDef {
+    /// Behind each key: operator class, DESC, NULLS FIRST.
+    pub order: Vec<String>,
+    pub include: Vec<String>,
+    pub filter: Option<String>,
+    pub hash: bool,
 }
 
 /// FOREIGN KEY. The table referred to is no dependency as others are, since tables may refer to each other.

@@ -130,7 +130,7 @@ impl Coordinator {
             self.created(&catalog, item, as_of)?;
             if self.keys.watches(item.id) {
                 for part in self.store.snapshot(item.id, self.closed)?.read(0, 1) {
-                    self.keys.load(item.id, &part?);
+                    self.keys.load(item.id, &part?)?;
                 }
             }
         }

@@ -32,9 +32,13 @@ impl Coordinator {
         self.validate(&txn, &BTreeMap::new(), &Touched::default())?;
         let WriteTxn { ddl: ops, writes, acted, .. } = txn;
         let writes: Vec<(GlobalId, Deltas)> = writes.into_iter().filter(|w| after.item(w.0).is_some()).collect();
+        let after = Arc::new(after);
         let new_tables: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Create { item, .. } = op { Some(item.id) } else { None }).collect();
         for item in new_tables.iter().filter_map(|id| after.item(*id)) {
-            self.keys.add(&after, item);
+            if let Err(e) = self.keys.add(&self.planner, &after, item) {
+                new_tables.iter().for_each(|id| self.keys.remove(*id));
+                return Err(e);
+            }
         }
         let altered: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Update { item } = op { Some(item.id) } else { None }).collect();
         let replaced = match self.replace_foreign(&after, &altered) {
@@ -68,7 +72,6 @@ impl Coordinator {
         }
         self.closed = t;
         self.cluster.send(Command::Tick { t, shards: Arc::new(shards) });
-        let after = Arc::new(after);
         *self.catalog.write() = after.clone();
         self.follow(&before, &after, ops, t)?;
         Ok(t)
@@ -120,7 +123,7 @@ impl Coordinator {
         let new: Vec<GlobalId> = c.writes.iter().map(|w| w.0).chain(c.altered.iter().copied()).filter(|id| !self.keys.watches(*id)).collect();
         let before = self.catalog();
         for item in new.iter().filter(|id| before.item(**id).is_none()).filter_map(|id| c.catalog.item(*id)) {
-            self.keys.add(&c.catalog, item);
+            self.keys.add(&self.planner, &c.catalog, item)?;
         }
         let mut undo = Undo::default();
         let result = self.replace_foreign(&c.catalog, &c.altered).and_then(|replaced| {
@@ -207,7 +210,7 @@ impl Coordinator {
         match &item.kind {
             // Of a transaction that has filled it already, its keys are known.
             ItemKind::Table(_) if self.keys.watches(item.id) => {}
-            ItemKind::Table(_) => self.keys.add(catalog, item),
+            ItemKind::Table(_) => self.keys.add(&self.planner, catalog, item)?,
             ItemKind::MaterializedView { .. } => {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));
                 let mir = self.planner.view_mir(catalog, item)?;

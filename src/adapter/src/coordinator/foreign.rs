@@ -277,6 +277,9 @@ pub fn as_type(value: &Value, from: &SqlType, to: &SqlType) -> Option<Value> {
         SqlType::Int2 => i16::try_from(whole).ok().map(Value::Int2),
         SqlType::Int4 => i32::try_from(whole).ok().map(Value::Int4),
         SqlType::Int8 => i64::try_from(whole).ok().map(Value::Int8),
+        // Integers refer to these.
+        SqlType::Float4 => Some(Value::Float4(whole as f32)),
+        SqlType::Float8 => Some(Value::Float8(whole as f64)),
         SqlType::Numeric => Some(Value::Numeric(repr::Numeric::from_i128(whole))),
         _ => None,
     }

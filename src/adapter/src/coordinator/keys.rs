@@ -5,9 +5,12 @@
 
 use super::foreign::{Counted, Foreign};
 use crate::catalog::{Catalog, Item, ItemKind};
+use crate::planner::Planner;
+use expr::{EvalCtx, Scalar};
 use repr::error::state;
-use repr::{Deltas, GlobalId, KeyedRows, RowCodec, SqlError};
+use repr::{ColType, Deltas, GlobalId, KeyedRows, RowCodec, SqlError, SqlType, Value};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// One constraint's keys.
 struct KeySet {
@@ -16,6 +19,17 @@ struct KeySet {
     codec: RowCodec,
     /// The keys are the rows.
     live: KeyedRows,
+    /// Of a unique index on expressions, or of some rows: `columns` is empty then.
+    computed: Option<Computed>,
+}
+
+/// How a key is made from the table's row.
+struct Computed {
+    keys: Vec<Scalar>,
+    filter: Option<Scalar>,
+    texts: Vec<String>,
+    types: Vec<ColType>,
+    ctx: EvalCtx,
 }
 
 #[derive(Default)]
@@ -42,10 +56,11 @@ impl Undo {
 
 impl Keys {
     /// Begins to watch a table's constraints.
-    pub fn add(&mut self, catalog: &Catalog, item: &Item) {
-        let ItemKind::Table(table) = &item.kind else { return };
+    /// Errors: a stored text that cannot be bound.
+    pub fn add(&mut self, planner: &Planner, catalog: &Arc<Catalog>, item: &Item) -> Result<(), SqlError> {
+        let ItemKind::Table(table) = &item.kind else { return Ok(()) };
         self.foreign.add(catalog, item);
-        let sets: Vec<KeySet> = table
+        let mut sets: Vec<KeySet> = table
             .constraints()
             .map(|c| {
                 let types: Vec<_> = c.columns.iter().map(|i| item.desc.types[*i].clone()).collect();
@@ -54,12 +69,26 @@ impl Keys {
                     columns: c.columns.clone(),
                     live: KeyedRows::new(types.clone(), (0..types.len()).collect()),
                     codec: RowCodec::new(types),
+                    computed: None,
                 }
             })
             .collect();
+        for k in &table.computed_keys {
+            let (keys, filter, ctx) = planner.computed_key(catalog, item, k)?;
+            let types = item.desc.types.clone();
+            let key_types: Vec<_> = keys.iter().map(|s| s.typ(&types)).collect();
+            sets.push(KeySet {
+                name: k.name.clone(),
+                columns: vec![],
+                live: KeyedRows::new(key_types.clone(), (0..key_types.len()).collect()),
+                codec: RowCodec::new(key_types),
+                computed: Some(Computed { keys, filter, texts: k.keys.clone(), types, ctx }),
+            });
+        }
         if !sets.is_empty() {
             self.tables.insert(item.id, sets);
         }
+        Ok(())
     }
 
     pub fn remove(&mut self, id: GlobalId) {
@@ -73,21 +102,22 @@ impl Keys {
 
     /// Whether a row of the table has the key, of its constraint on these columns.
     pub fn has(&self, id: GlobalId, columns: &[usize], key: &[u8]) -> bool {
-        self.tables.get(&id).into_iter().flatten().any(|s| s.columns == columns && s.live.contains(key))
+        self.tables.get(&id).into_iter().flatten().any(|s| s.computed.is_none() && s.columns == columns && s.live.contains(key))
     }
 
     /// The keys of a constraint, on these columns, that changes take from rows.
     pub fn taken(&self, id: GlobalId, columns: &[usize], deltas: &Deltas) -> Vec<Box<[u8]>> {
-        let set = self.tables.get(&id).into_iter().flatten().find(|s| s.columns == columns);
-        set.into_iter().flat_map(|s| s.net(deltas)).filter(|n| n.1 < 0).map(|n| n.0).collect()
+        let set = self.tables.get(&id).into_iter().flatten().find(|s| s.computed.is_none() && s.columns == columns);
+        set.into_iter().flat_map(|s| s.net(deltas).unwrap_or_default()).filter(|n| n.1 < 0).map(|n| n.0).collect()
     }
 
     /// Takes in rows that are there already.
-    pub fn load(&mut self, id: GlobalId, deltas: &Deltas) {
+    /// Errors: a key that cannot be computed.
+    pub fn load(&mut self, id: GlobalId, deltas: &Deltas) -> Result<(), SqlError> {
         self.foreign.load(id, None, deltas);
-        let Some(sets) = self.tables.get_mut(&id) else { return };
+        let Some(sets) = self.tables.get_mut(&id) else { return Ok(()) };
         for set in sets {
-            for (key, net) in set.net(deltas) {
+            for (key, net) in set.net(deltas)? {
                 if net > 0 {
                     set.live.insert(&key, &key);
                 } else if net < 0 {
@@ -95,12 +125,13 @@ impl Keys {
                 }
             }
         }
+        Ok(())
     }
 
     /// Errors: 23505 if the changes would make two rows share a key. Changes nothing.
     pub fn check(&self, catalog: &Catalog, id: GlobalId, deltas: &Deltas) -> Result<(), SqlError> {
         for set in self.tables.get(&id).into_iter().flatten() {
-            for (key, net) in set.net(deltas) {
+            for (key, net) in set.net(deltas)? {
                 set.check(catalog, id, &key, net)?;
             }
         }
@@ -112,7 +143,7 @@ impl Keys {
         self.foreign.apply(id, deltas, &mut undo.counted);
         let Some(sets) = self.tables.get_mut(&id) else { return Ok(()) };
         for (n, set) in sets.iter_mut().enumerate() {
-            for (key, net) in set.net(deltas) {
+            for (key, net) in set.net(deltas)? {
                 set.check(catalog, id, &key, net)?;
                 if net > 0 && set.live.insert(&key, &key).is_none() {
                     undo.txn.push((id, n, key, true));
@@ -126,7 +157,7 @@ impl Keys {
 
     /// The keys that changes touch, by constraint, also where a row keeps its key.
     pub fn touched(&self, id: GlobalId, deltas: &Deltas) -> Vec<Vec<Vec<u8>>> {
-        let keys = |set: &KeySet| set.net(deltas).into_keys().map(|k| k.into_vec()).collect();
+        let keys = |set: &KeySet| set.net(deltas).unwrap_or_default().into_keys().map(|k| k.into_vec()).collect();
         self.tables.get(&id).map_or_else(Vec::new, |sets| sets.iter().map(keys).collect())
     }
 
@@ -155,8 +186,23 @@ impl Keys {
 
 impl KeySet {
     /// Net multiplicity of each key that the changes touch, in order of key bytes; keys with a NULL are left out.
-    fn net(&self, deltas: &Deltas) -> BTreeMap<Box<[u8]>, i64> {
-        let cols: Vec<_> = self.columns.iter().map(|c| deltas.rows.cols[*c].clone()).collect();
+    /// Errors: of an expression that cannot be computed for some row.
+    fn net(&self, deltas: &Deltas) -> Result<BTreeMap<Box<[u8]>, i64>, SqlError> {
+        let mut holds = None;
+        let cols: Vec<_> = match &self.computed {
+            None => self.columns.iter().map(|c| deltas.rows.cols[*c].clone()).collect(),
+            Some(c) => {
+                let one = |s: &Scalar| {
+                    let evaluated = expr::eval_whole(s, &deltas.rows, &c.types, &c.ctx);
+                    match evaluated.errors.into_iter().next() {
+                        Some((_, e)) => Err(e),
+                        None => Ok(evaluated.column),
+                    }
+                };
+                holds = c.filter.as_ref().map(one).transpose()?;
+                c.keys.iter().map(one).collect::<Result<_, _>>()?
+            }
+        };
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         self.codec.encode_keys(&cols, deltas.len(), &mut bytes, &mut ends);
         let mut net: BTreeMap<Box<[u8]>, i64> = BTreeMap::new();
@@ -164,12 +210,12 @@ impl KeySet {
         for (i, end) in ends.iter().enumerate() {
             let key = &bytes[start..*end as usize];
             start = *end as usize;
-            if cols.iter().any(|c| c.is_null(i)) {
+            if cols.iter().any(|c| c.is_null(i)) || holds.as_ref().is_some_and(|h| repr::column::get(h, &SqlType::Bool, i) != Value::Bool(true)) {
                 continue;
             }
             *net.entry(key.into()).or_insert(0) += *deltas.diffs.get(i);
         }
-        net
+        Ok(net)
     }
 
     fn check(&self, catalog: &Catalog, id: GlobalId, key: &[u8], net: i64) -> Result<(), SqlError> {
@@ -177,7 +223,11 @@ impl KeySet {
             return Ok(());
         }
         let item = catalog.item(id);
-        let names = item.map(|i| self.columns.iter().map(|c| i.desc.names[*c].clone()).collect::<Vec<_>>().join(", ")).unwrap_or_default();
+        let names = match (&self.computed, item) {
+            (Some(c), _) => c.texts.join(", "),
+            (None, Some(i)) => self.columns.iter().map(|c| i.desc.names[*c].clone()).collect::<Vec<_>>().join(", "),
+            (None, None) => String::new(),
+        };
         let style = repr::TextStyle::default();
         let values = self.codec.decode_row(key);
         let shown: Vec<String> = values.iter().zip(self.codec.types()).map(|(v, t)| repr::text::to_text(v, &t.ty, &style)).collect();

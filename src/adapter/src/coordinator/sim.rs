@@ -268,6 +268,7 @@ fn table() -> ItemKind {
         generated: vec![None; 3],
         sequences: vec![],
         foreign: vec![],
+        computed_keys: vec![],
     })
 }
 

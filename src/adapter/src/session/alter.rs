@@ -13,10 +13,11 @@
 
 use super::ddl::{drop_word, table_sql, user_types};
 use super::query::Row;
+use super::work::Change;
 use super::write::{evaluate_plain, fill, get};
 use super::{Response, Session};
 use crate::builtin::quote_if_needed;
-use crate::catalog::{Constraint, ForeignKey, Item, ItemKind, Namespace, OwnedSequence, Sequence, Table};
+use crate::catalog::{ComputedKey, Constraint, ForeignKey, Item, ItemKind, Namespace, OwnedSequence, Sequence, Table};
 use crate::coordinator::request::Op;
 use crate::planner::{draft_relation, full_name, qualified};
 use crate::sequences::Position;
@@ -171,6 +172,15 @@ impl Session {
             }
         }
         draft.table.checks = checks;
+        let mut computed = Vec::new();
+        for k in std::mem::take(&mut draft.table.computed_keys) {
+            let all: Vec<&str> = k.keys.iter().chain(&k.filter).map(String::as_str).collect();
+            let reads = columns_read(("SELECT ", &format!(" FROM {name}")), &all.join(", "), &self.names()).unwrap_or_default();
+            if !draft.origin[column].is_some_and(|c| reads.contains(&(draft.item.id, c))) {
+                computed.push(k);
+            }
+        }
+        draft.table.computed_keys = computed;
         draft.dropped.extend(draft.origin.remove(column));
         draft.item.desc.names.remove(column);
         draft.item.desc.types.remove(column);
@@ -299,6 +309,10 @@ impl Session {
             self.apply(all)?;
             self.shared.planner.forget_text(old.id);
             if linked {
+                let now = self.table(old.id)?;
+                let rows = self.collect_relation(get(&now)).await?;
+                let changes: Vec<Change> = rows.into_iter().map(Change::insert).collect();
+                super::foreign::match_full(&now, &changes)?;
                 self.check_writes(vec![]).await?;
             }
             return Ok(old.id);
@@ -423,7 +437,10 @@ impl Session {
                 let names = self.names();
                 match &d.kind {
                     ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } => columns_read(("", ""), query, &names)?,
-                    ItemKind::Index { on, key } if *on == old.id => columns_read(("SELECT ", &from), &key.join(", "), &names)?,
+                    ItemKind::Index { on, key, def } if *on == old.id => {
+                        let all: Vec<&str> = key.iter().chain(&def.filter).map(String::as_str).collect();
+                        columns_read(("SELECT ", &from), &all.join(", "), &names)?
+                    }
                     ItemKind::Index { .. } | ItemKind::ViewErrors { .. } => BTreeSet::new(),
                     _ => {
                         let what = format!("ALTER TABLE of what {} {} depends on", d.noun(), d.name);
@@ -535,9 +552,9 @@ impl Session {
                     new.sql = new.sql.strip_suffix(query.as_str()).map_or_else(|| new.sql.clone(), |head| format!("{head}{text}"));
                     *query = text;
                 }
-                ItemKind::Index { on, key } if *on == item.id => {
+                ItemKind::Index { on, key, def } if *on == item.id => {
                     let from = format!(" FROM {}", qualified(&item.schema, &item.name));
-                    for k in key.iter_mut() {
+                    for k in key.iter_mut().chain(&mut def.filter) {
                         *k = renamed(("SELECT ", &from), k, rename, &names)?.split(" AS ").next().unwrap_or_default().to_owned();
                     }
                     let base = match rename {
@@ -563,7 +580,8 @@ impl Session {
         if let ItemKind::Table(t) = &mut item.kind {
             let from = format!(" FROM {}", qualified(&item.schema, &item.name));
             let names = self.names();
-            let texts = t.checks.iter_mut().map(|c| &mut c.1).chain(t.generated.iter_mut().flatten());
+            let keys = t.computed_keys.iter_mut().flat_map(|k| k.keys.iter_mut().chain(&mut k.filter));
+            let texts = t.checks.iter_mut().map(|c| &mut c.1).chain(t.generated.iter_mut().flatten()).chain(keys);
             for text in texts {
                 // Within brackets a column is no output column that would have to keep its name.
                 let inner = renamed(("SELECT (", &format!("){from}")), text, &rename, &names)?;
@@ -602,6 +620,7 @@ impl Session {
                 let mut table = (**table).clone();
                 if let ItemKind::Table(t) = &mut table.kind {
                     t.unique.iter_mut().filter(|u| u.index && u.name == item.name).for_each(|u| u.name.clone_from(&name));
+                    t.computed_keys.iter_mut().filter(|k| k.name == item.name).for_each(|k| k.name.clone_from(&name));
                     ops.push(Op::Update { item: Box::new(table) });
                 }
             }
@@ -620,17 +639,17 @@ impl Session {
     }
 
     /// CREATE UNIQUE INDEX: the table demands the key from now on. Answers with the table as it is then.
-    pub(super) async fn add_unique(&mut self, on: GlobalId, name: &str, keys: &[expr::Scalar]) -> Result<GlobalId, SqlError> {
-        let old = self.catalog().item(on).cloned().ok_or_else(|| crate::vanished("the table"))?;
+    pub(super) async fn add_unique(&mut self, p: &sql::plan::CreateIndexPlan, name: &str) -> Result<GlobalId, SqlError> {
+        let old = self.catalog().item(p.on).cloned().ok_or_else(|| crate::vanished("the table"))?;
         if !matches!(old.kind, ItemKind::Table(_)) {
             return Err(SqlError::unsupported("CREATE UNIQUE INDEX on what is not a table", "create the index without UNIQUE"));
         }
-        let columns = keys.iter().map(|k| if let expr::Scalar::Column(c) = k { Some(*c) } else { None }).collect::<Option<Vec<usize>>>();
-        let Some(columns) = columns else {
-            return Err(SqlError::unsupported("a unique index on an expression", "add a generated column and make that unique"));
-        };
         let mut draft = Draft::of(&old)?;
-        draft.table.unique.push(Constraint { name: name.to_owned(), columns, index: true });
+        let columns = p.keys.iter().map(|k| if let expr::Scalar::Column(c) = k { Some(*c) } else { None }).collect::<Option<Vec<usize>>>();
+        match (columns, &p.filter_sql) {
+            (Some(columns), None) => draft.table.unique.push(Constraint { name: name.to_owned(), columns, index: true }),
+            (_, filter) => draft.table.computed_keys.push(ComputedKey { name: name.to_owned(), keys: p.key_sql.clone(), filter: filter.clone() }),
+        }
         draft.anew = true;
         self.finish_alter(&old, draft).await
     }
@@ -644,9 +663,11 @@ impl Session {
             self.apply(vec![Op::Drop { ids: vec![*id] }])?;
             let Some(table) = catalog.item(*on).cloned() else { continue };
             let Ok(mut draft) = Draft::of(&table) else { continue };
-            let n = draft.table.unique.len();
+            let keys = |t: &Table| t.unique.len() + t.computed_keys.len();
+            let n = keys(&draft.table);
             draft.table.unique.retain(|u| !(u.index && u.name == item.name));
-            if draft.table.unique.len() < n {
+            draft.table.computed_keys.retain(|k| k.name != item.name);
+            if keys(&draft.table) < n {
                 draft.anew = true;
                 self.finish_alter(&table, draft).await?;
             }

@@ -2,7 +2,7 @@
 
 use super::{Response, Session};
 use crate::builtin::quote_if_needed;
-use crate::catalog::{Catalog, Constraint, Item, ItemKind, Namespace, Table, ITEM_VERSION};
+use crate::catalog::{Catalog, Constraint, IndexDef, Item, ItemKind, Namespace, Table, ITEM_VERSION};
 use crate::coordinator::ddl::check_and_apply;
 use crate::coordinator::request::{Op, Request, WriteTxn};
 use crate::planner::{qualified, quote};
@@ -186,6 +186,7 @@ impl Session {
             unique: p.unique.iter().filter(|c| !c.2).map(constraint).collect(),
             temporary: p.temporary,
             foreign: p.foreign.iter().map(|f| super::foreign::stored(f, id)).collect(),
+            computed_keys: vec![],
         };
         self.check_lasting(&table, p.temporary)?;
         for s in &p.sequences {
@@ -223,6 +224,7 @@ impl Session {
             generated: vec![],
             sequences: vec![],
             foreign: vec![],
+            computed_keys: vec![],
         };
         let mut desc = p.desc;
         desc.keys.clear();
@@ -327,7 +329,7 @@ impl Session {
         let tag = Response::Tag("CREATE INDEX".into());
         let catalog = self.catalog();
         let schema = p.on_name.schema.clone();
-        let name = match p.name {
+        let name = match p.name.clone() {
             Some(n) => n,
             None => {
                 let mut n = p.default_name.clone();
@@ -352,8 +354,9 @@ impl Session {
             self.shared.planner.view_mir(&catalog, &item)?;
         }
         // The table that takes the key is another one.
-        let on = if p.unique { self.add_unique(p.on, &name.name, &p.keys).await? } else { p.on };
-        let kind = ItemKind::Index { on, key: p.key_sql };
+        let on = if p.unique { self.add_unique(&p, &name.name).await? } else { p.on };
+        let def = IndexDef { order: p.order_sql, include: p.include, filter: p.filter_sql, hash: p.hash };
+        let kind = ItemKind::Index { on, key: p.key_sql, def };
         let item = self.item(self.shared.allocate_id(), &name, kind, RelDesc::default(), p.create_sql, vec![on]);
         self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(tag)

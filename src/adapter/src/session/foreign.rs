@@ -112,9 +112,6 @@ impl Session {
         }
         let found = self.rows_matching(child, &key.columns, keys, Some(ReadSet::default())).await?;
         self.note_read(rows_read(child, &found));
-        if let Some(o) = self.txn.open() {
-            o.acted.insert((child.id, key.name.clone()));
-        }
         // As they are with what the statement has changed so far.
         let rows = RowCodec::new(types.clone());
         let mut present: BTreeMap<Vec<u8>, (Row, i64)> = BTreeMap::new();
@@ -127,7 +124,7 @@ impl Session {
         let (_, ctx) = self.statement_ctx();
         let catalog = self.catalog();
         let exprs = self.shared.planner.table_exprs(&catalog, child)?;
-        let mut changes = Vec::new();
+        let (mut changes, mut stays) = (Vec::new(), false);
         for (row, count) in present.into_values() {
             let refers: Row = key.columns.iter().map(|c| row[*c].clone()).collect();
             if refers.iter().any(Value::is_null) {
@@ -151,9 +148,14 @@ impl Session {
                 _ => {}
             }
             let new = (action != 'c' || new_key.is_some()).then_some(new);
+            // A default may be the key that goes.
+            stays |= new.as_ref().is_some_and(|n| encoded(&key.columns.iter().map(|c| n[*c].clone()).collect()) == encoded(&refers));
             for _ in 0..count.max(0) {
                 changes.push(Change { old: Some(row.clone()), new: new.clone() });
             }
+        }
+        if let (Some(o), false) = (self.txn.open(), stays) {
+            o.acted.insert((child.id, key.name.clone()));
         }
         let not_null = (0..types.len()).filter(|i| !types[*i].nullable).collect();
         let generated = exprs.generated.iter().enumerate().filter_map(|(i, g)| Some((i, g.clone()?))).collect();
@@ -275,7 +277,7 @@ fn lost(parent: &Item, key: &ForeignKey, changes: &[Change]) -> Vec<Move> {
 }
 
 /// Errors: 23503 for a row that refers half, where MATCH FULL forbids it.
-fn match_full(item: &Item, changes: &[Change]) -> Result<(), SqlError> {
+pub(super) fn match_full(item: &Item, changes: &[Change]) -> Result<(), SqlError> {
     for key in table_of(item).into_iter().flat_map(|t| &t.foreign).filter(|f| f.full) {
         for row in changes.iter().filter_map(|c| c.new.as_ref()) {
             let nulls = key.columns.iter().filter(|c| row[**c].is_null()).count();

@@ -62,7 +62,7 @@ impl Session {
             }
             ShowKind::Indexes => {
                 for i in catalog.items() {
-                    let ItemKind::Index { on, key } = &i.kind else { continue };
+                    let ItemKind::Index { on, key, .. } = &i.kind else { continue };
                     let wanted = p.relation.as_ref().map_or_else(|| in_scope(i), |r| r.id == *on);
                     if let (true, Some(base)) = (wanted, catalog.item(*on)) {
                         let key = Value::array(key.iter().map(|k| text(k)).collect());

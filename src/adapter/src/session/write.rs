@@ -14,7 +14,7 @@ use repr::error::state;
 use repr::text::to_text;
 use repr::{Batch, Col, ColType, Deltas, Diff, GlobalId, RowCodec, SqlError, TextStyle, Value};
 use sql::hir::{Hir, HirScalar};
-use sql::plan::{ConflictPlan, ConflictPlanAction, DeletePlan, InsertPlan, MergePlan, MergeStep, ReturningPlan, RowChecks, UpdatePlan};
+use sql::plan::{Arbiter, ConflictPlan, ConflictPlanAction, DeletePlan, InsertPlan, MergePlan, MergeStep, ReturningPlan, RowChecks, UpdatePlan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -164,7 +164,8 @@ impl Session {
     }
 
     async fn check_keys(&mut self, item: &Item, deltas: &Deltas) -> Result<(), SqlError> {
-        let watched = matches!(&item.kind, crate::catalog::ItemKind::Table(t) if t.primary_key.is_some() || !t.unique.is_empty());
+        let watched =
+            matches!(&item.kind, crate::catalog::ItemKind::Table(t) if t.primary_key.is_some() || !t.unique.is_empty() || !t.computed_keys.is_empty());
         if watched && !deltas.is_empty() {
             let mut all: Vec<Deltas> = self.txn.writes().iter().filter(|w| w.0 == item.id).map(|w| w.1.clone()).collect();
             all.push(deltas.clone());
@@ -172,7 +173,7 @@ impl Session {
             if self.made_here().contains(&item.id) {
                 // Its rows are this transaction's alone.
                 let mut keys = crate::coordinator::keys::Keys::default();
-                keys.add(&self.catalog(), item);
+                keys.add(&self.shared.planner, &self.catalog(), item)?;
                 keys.check(&self.catalog(), item.id, &all)?;
             } else {
                 self.shared.ask(|answer| Request::CheckKeys(item.id, all, answer)).await?;
@@ -306,40 +307,40 @@ impl Session {
     ) -> Result<(Vec<Change>, Vec<Row>), SqlError> {
         let types = &item.desc.types;
         let crate::catalog::ItemKind::Table(table) = &item.kind else { return Err(SqlError::internal("ON CONFLICT on what is no table")) };
-        let arbiters: Vec<Vec<usize>> = match &plan.key {
-            Some(k) => vec![k.clone()],
-            None => table.primary_key.iter().chain(&table.unique).map(|c| c.columns.clone()).collect(),
+        let exprs = self.shared.planner.table_exprs(&self.catalog(), item)?;
+        let columns = || table.primary_key.iter().chain(&table.unique);
+        let arbiters: Vec<KeyOf> = match &plan.arbiter {
+            Arbiter::Columns(k) => columns().filter(|c| c.columns == *k).take(1).map(KeyOf::columns).collect(),
+            Arbiter::Computed(name) => exprs.computed_keys.iter().filter(|k| k.name == *name).map(KeyOf::computed).collect(),
+            Arbiter::Any => columns().map(KeyOf::columns).chain(exprs.computed_keys.iter().map(KeyOf::computed)).collect(),
         };
-        let watched = table.primary_key.iter().chain(&table.unique).filter(|c| arbiters.contains(&c.columns));
-        work.arbiters.extend(watched.map(|c| (item.id, c.name.clone())));
-        let key_of = |row: &Row, columns: &[usize]| -> Option<Vec<u8>> {
-            let codec = RowCodec::new(columns.iter().map(|c| types[*c].clone()).collect());
-            let key: Row = columns.iter().map(|c| row[*c].clone()).collect();
-            let mut bytes = Vec::new();
-            codec.encode_key(&key, &mut bytes);
-            (!key.iter().any(Value::is_null)).then_some(bytes)
-        };
+        work.arbiters.extend(arbiters.iter().map(|a| (item.id, a.name.clone())));
         // What stands under each arbiter's key: the row, and whether this statement put it there.
         let mut existing: Vec<BTreeMap<Vec<u8>, (Row, bool)>> = Vec::new();
-        for columns in &arbiters {
-            let found = self.rows_with_keys(item, columns, &rows).await?;
-            let mut map: BTreeMap<Vec<u8>, (Row, bool)> = found.into_iter().filter_map(|r| Some((key_of(&r, columns)?, (r, false)))).collect();
+        for arbiter in &arbiters {
+            let found = self.rows_with_keys(item, arbiter, &rows, ctx).await?;
+            let mut map: BTreeMap<Vec<u8>, (Row, bool)> = BTreeMap::new();
+            for row in found {
+                map.extend(arbiter.bytes(&row, types, ctx)?.map(|k| (k, (row, false))));
+            }
             // Other parts of the statement have put rows there, or taken them out.
             for change in work.changed(item.id) {
-                change.old.iter().filter_map(|r| key_of(r, columns)).for_each(|k| drop(map.remove(&k)));
-                map.extend(change.new.iter().filter_map(|r| Some((key_of(r, columns)?, (r.clone(), true)))));
+                let gone = change.old.as_ref().map(|old| arbiter.bytes(old, types, ctx)).transpose()?.flatten();
+                gone.map(|k| map.remove(&k));
+                if let Some(new) = &change.new {
+                    map.extend(arbiter.bytes(new, types, ctx)?.map(|k| (k, (new.clone(), true))));
+                }
             }
             existing.push(map);
         }
         let mut changes: Vec<Change> = Vec::new();
         let mut affected = Vec::new();
         for row in rows {
-            let hit = arbiters.iter().zip(&existing).find_map(|(columns, map)| map.get(&key_of(&row, columns)?).cloned());
+            let keys = arbiters.iter().map(|a| a.bytes(&row, types, ctx)).collect::<Result<Vec<_>, _>>()?;
+            let hit = keys.iter().zip(&existing).find_map(|(key, map)| map.get(key.as_ref()?).cloned());
             let Some((old, ours)) = hit else {
-                for (columns, map) in arbiters.iter().zip(&mut existing) {
-                    if let Some(k) = key_of(&row, columns) {
-                        map.insert(k, (row.clone(), true));
-                    }
+                for (key, map) in keys.into_iter().zip(&mut existing) {
+                    map.extend(key.map(|k| (k, (row.clone(), true))));
                 }
                 changes.push(Change::insert(row.clone()));
                 affected.push(row);
@@ -359,13 +360,9 @@ impl Session {
             }
             let mut new = self.values_over(computed, exprs, std::slice::from_ref(&both), &both_types, ctx, work).await?.remove(0);
             self.check_rows(item, std::slice::from_mut(&mut new), checks, ctx)?;
-            for (columns, map) in arbiters.iter().zip(&mut existing) {
-                if let Some(k) = key_of(&old, columns) {
-                    map.remove(&k);
-                }
-                if let Some(k) = key_of(&new, columns) {
-                    map.insert(k, (new.clone(), true));
-                }
+            for (arbiter, map) in arbiters.iter().zip(&mut existing) {
+                arbiter.bytes(&old, types, ctx)?.map(|k| map.remove(&k));
+                map.extend(arbiter.bytes(&new, types, ctx)?.map(|k| (k, (new.clone(), true))));
             }
             changes.push(Change { old: Some(old), new: Some(new.clone()) });
             affected.push(new);
@@ -373,13 +370,17 @@ impl Session {
         Ok((changes, affected))
     }
 
-    /// The table's rows whose `columns` equal those of one of `rows`.
-    async fn rows_with_keys(&mut self, item: &Item, columns: &[usize], rows: &[Row]) -> Result<Vec<Row>, SqlError> {
+    /// The table's rows that have the key of one of `rows`.
+    async fn rows_with_keys(&mut self, item: &Item, arbiter: &KeyOf, rows: &[Row], ctx: &EvalCtx) -> Result<Vec<Row>, SqlError> {
         let types = &item.desc.types;
+        let Some(columns) = &arbiter.columns else {
+            let keys = evaluate_plain(&arbiter.keys, rows, types, ctx)?.into_iter().filter(|k| !k.iter().any(Value::is_null)).collect();
+            return self.rows_by(item, &arbiter.keys, arbiter.filter.as_ref(), keys, None).await;
+        };
         let keys: Vec<Row> = rows.iter().map(|r| columns.iter().map(|c| r[*c].clone()).collect()).collect();
         // Under a constraint's key the read is of these keys alone, which the plan shows only where the key is one column.
         let constraint = match &item.kind {
-            crate::catalog::ItemKind::Table(t) => t.constraints().position(|k| k.columns == columns),
+            crate::catalog::ItemKind::Table(t) => t.constraints().position(|k| k.columns == *columns),
             _ => None,
         };
         let bytes = || keys.iter().map(|k| key_bytes(k, columns, types)).collect();
@@ -389,16 +390,71 @@ impl Session {
 
     /// The table's rows whose `columns` equal one of `keys`. `read`: what that reads, where the caller knows better than the plan shows.
     pub(super) async fn rows_matching(&mut self, item: &Item, columns: &[usize], keys: Vec<Row>, read: Option<ReadSet>) -> Result<Vec<Row>, SqlError> {
+        let column = |c: &usize| HirScalar::Column(sql::ColumnRef { level: 0, column: *c }, item.desc.types[*c].clone());
+        let exprs: Vec<HirScalar> = columns.iter().map(column).collect();
+        self.rows_by(item, &exprs, None, keys, read).await
+    }
+
+    /// The table's rows for which `filter` holds and whose `exprs` equal one of `keys`.
+    async fn rows_by(
+        &mut self,
+        item: &Item,
+        exprs: &[HirScalar],
+        filter: Option<&HirScalar>,
+        keys: Vec<Row>,
+        read: Option<ReadSet>,
+    ) -> Result<Vec<Row>, SqlError> {
         let types = item.desc.types.clone();
-        let key_types: Vec<ColType> = columns.iter().map(|c| types[*c].clone()).collect();
         let arity = types.len();
+        let over = Hir::Map { input: Box::new(get(item)), scalars: exprs.iter().chain(filter).cloned().collect() };
+        let mut scalars =
+            crate::planner::row_exprs(&sql::lower(over)?).ok_or_else(|| SqlError::internal("a key that is no expression over the row"))?.split_off(arity);
+        let filter = if filter.is_some() { scalars.pop() } else { None };
+        let key_types: Vec<ColType> = scalars.iter().map(|s| s.typ(&types)).collect();
         let keys = Mir::constant(keys, key_types).distinct();
-        let equal = |(i, c): (usize, &usize)| Equivalence::new(vec![expr::Scalar::Column(*c), expr::Scalar::Column(arity + i)]);
-        let table = Mir::Get { id: Id::Global(item.id), types: types.clone(), keys: item.desc.keys.clone() };
-        let join = Mir::Join { inputs: vec![table, keys], equivalences: columns.iter().enumerate().map(equal).collect() };
+        let equal = |(i, s): (usize, &expr::Scalar)| Equivalence::new(vec![s.clone(), expr::Scalar::Column(arity + i)]);
+        let table = Mir::Get { id: Id::Global(item.id), types: types.clone(), keys: item.desc.keys.clone() }.filter(filter.into_iter().collect());
+        let join = Mir::Join { inputs: vec![table, keys], equivalences: scalars.iter().enumerate().map(equal).collect() };
         let mir = join.project((0..arity).collect());
         let finishing = Finishing { order_by: vec![], limit: None, offset: 0, project: (0..arity).collect() };
         self.collect_mir(mir, finishing, read).await
+    }
+}
+
+/// A unique key of a table: what it is made of, over the row.
+struct KeyOf {
+    name: String,
+    /// Of a key of plain columns.
+    columns: Option<Vec<usize>>,
+    keys: Vec<HirScalar>,
+    filter: Option<HirScalar>,
+}
+
+impl KeyOf {
+    fn columns(c: &crate::catalog::Constraint) -> KeyOf {
+        KeyOf { name: c.name.clone(), columns: Some(c.columns.clone()), keys: vec![], filter: None }
+    }
+
+    fn computed(k: &sql::catalog::ComputedKey) -> KeyOf {
+        KeyOf { name: k.name.clone(), columns: None, keys: k.keys.clone(), filter: k.filter.clone() }
+    }
+
+    /// The row's key bytes; `None` where it has a NULL or the condition does not hold: nothing collides with it.
+    fn bytes(&self, row: &Row, types: &[ColType], ctx: &EvalCtx) -> Result<Option<Vec<u8>>, SqlError> {
+        let (mut key, key_types): (Row, Vec<ColType>) = match &self.columns {
+            Some(columns) => columns.iter().map(|c| (row[*c].clone(), types[*c].clone())).unzip(),
+            None => {
+                let exprs: Vec<HirScalar> = self.keys.iter().chain(&self.filter).cloned().collect();
+                let values = evaluate_plain(&exprs, std::slice::from_ref(row), types, ctx)?.swap_remove(0);
+                (values, self.keys.iter().map(HirScalar::typ).collect())
+            }
+        };
+        if self.filter.is_some() && key.pop() != Some(Value::Bool(true)) || key.iter().any(Value::is_null) {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        RowCodec::new(key_types).encode_key(&key, &mut bytes);
+        Ok(Some(bytes))
     }
 }
 

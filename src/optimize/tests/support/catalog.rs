@@ -56,6 +56,7 @@ impl Fixed {
                 generated: vec![],
                 def: Default::default(),
                 view: None,
+                computed_keys: vec![],
             })
         };
         Fixed { relations: RELATIONS.iter().map(relation).collect(), ctx: EvalCtx::default() }

@@ -224,8 +224,9 @@ pub struct CreateIndex {
     /// Empty for a default index.
     pub keys: Vec<(OrderBy, Span)>,
     /// Operator classes that keys name: all find equal rows alike.
-    pub opclasses: Vec<ObjectName>,
-    pub filter: Option<Pos>,
+    pub opclasses: Vec<(usize, ObjectName)>,
+    pub include: Vec<Ident>,
+    pub filter: Option<(Expr, Span)>,
     pub options: Vec<DdlOption>,
 }
 

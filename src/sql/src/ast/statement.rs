@@ -14,6 +14,8 @@ pub enum Statement {
         restart_identity: bool,
         cascade: bool,
     },
+    /// REFRESH MATERIALIZED VIEW.
+    Refresh(ObjectName),
     Subscribe(Box<Subscribe>),
     Copy(Box<Copy>),
     CreateTable(Box<CreateTable>),
@@ -138,8 +140,10 @@ pub enum InsertSource {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnConflict {
-    /// Columns of the key; empty if none are named.
-    pub target: Vec<Ident>,
+    /// What the key is made of; empty if nothing is said.
+    pub target: Vec<Expr>,
+    /// WHERE of a partial index.
+    pub filter: Option<Expr>,
     pub constraint: Option<Ident>,
     pub action: ConflictAction,
     pub pos: Pos,

@@ -140,10 +140,10 @@ impl Parser<'_> {
         let mut options = self.with_options()?;
         self.expect_kw("as")?;
         let query = Box::new(self.query()?);
-        if self.eat_kws(&["with", "no", "data"]) {
-            return Err(SqlError::unsupported("WITH NO DATA", "a materialized view is always kept up to date").at(self.pos()));
+        // It is filled and kept in any case.
+        if materialized && !self.eat_kws(&["with", "no", "data"]) {
+            self.eat_kws(&["with", "data"]);
         }
-        self.eat_kws(&["with", "data"]);
         let check = match () {
             () if materialized => None,
             () if self.eat_kws(&["with", "local", "check", "option"]) => Some("local"),
@@ -253,7 +253,10 @@ impl Parser<'_> {
         let kind = if self.eat_kw("check") {
             let start = self.span().end;
             let e = self.parens(Self::expr)?;
-            ConstraintKind::Check(e, Span { start, end: self.last_end() - 1 })
+            let end = self.last_end() - 1;
+            // Nothing inherits.
+            self.eat_kws(&["no", "inherit"]);
+            ConstraintKind::Check(e, Span { start, end })
         } else if self.eat_kws(&["primary", "key"]) {
             ConstraintKind::PrimaryKey(self.key_columns()?)
         } else if self.eat_kw("unique") {
@@ -486,14 +489,16 @@ impl Parser<'_> {
         let on = self.object_name()?;
         let method = if self.eat_kw("using") { Some(self.col_id()?.name) } else { None };
         let (mut keys, mut opclasses) = (Vec::new(), Vec::new());
+        let mut n = 0;
         if self.is_punct("(") {
             keys = self.parens(|p| {
                 p.comma_list(|p| {
+                    n += 1;
                     let start = p.span().start;
                     let expr = p.expr()?;
                     let span = p.span_from(start);
                     if matches!(p.tok(), Tok::Word(_)) && !p.is_any_kw(&["asc", "desc", "nulls"]) {
-                        opclasses.push(p.object_name()?);
+                        opclasses.push((n - 1, p.object_name()?));
                     }
                     let desc = p.eat_kw("desc");
                     if !desc {
@@ -512,15 +517,15 @@ impl Parser<'_> {
         } else if !default {
             return Err(self.error());
         }
-        if self.is_kw("include") {
-            return Err(SqlError::unsupported("INCLUDE", "an index holds all columns of its relation").at(self.pos()));
-        }
+        let include = if self.eat_kw("include") { self.col_id_list()? } else { Vec::new() };
         let options = self.with_options()?;
-        let filter = self.is_kw("where").then(|| self.pos());
+        let mut filter = None;
         if self.eat_kw("where") {
-            self.expr()?;
+            let start = self.span().start;
+            let e = self.expr()?;
+            filter = Some((e, self.span_from(start)));
         }
-        Ok(Statement::CreateIndex(Box::new(CreateIndex { name, if_not_exists, default, unique, on, method, keys, opclasses, filter, options })))
+        Ok(Statement::CreateIndex(Box::new(CreateIndex { name, if_not_exists, default, unique, on, method, keys, opclasses, include, filter, options })))
     }
 
     /// The kind of object that DROP, ALTER, COMMENT ON and SHOW CREATE name.

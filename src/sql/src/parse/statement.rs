@@ -23,8 +23,8 @@ impl Parser<'_> {
             "truncate" => {
                 self.next();
                 self.eat_kw("table");
-                self.eat_kw("only");
                 let names = self.comma_list(|p| {
+                    p.eat_kw("only");
                     let n = p.object_name()?;
                     p.eat_op("*");
                     Ok(n)
@@ -38,6 +38,17 @@ impl Parser<'_> {
                     self.eat_kw("restrict");
                 }
                 Ok(Statement::Truncate { names, restart_identity, cascade })
+            }
+            "refresh" => {
+                self.next();
+                self.expect_kws(&["materialized", "view"])?;
+                self.eat_kw("concurrently");
+                let name = self.object_name()?;
+                if self.is_kws(&["with", "no", "data"]) {
+                    return Err(SqlError::unsupported("REFRESH … WITH NO DATA", "a materialized view is always kept up to date").at(self.pos()));
+                }
+                self.eat_kws(&["with", "data"]);
+                Ok(Statement::Refresh(name))
             }
             "subscribe" | "tail" => Ok(Statement::Subscribe(Box::new(self.subscribe()?))),
             "copy" => self.copy(),
@@ -86,7 +97,6 @@ impl Parser<'_> {
             "do",
             "call",
             "load",
-            "refresh",
             "security",
             "import",
             "reassign",
@@ -148,23 +158,32 @@ impl Parser<'_> {
         if !self.eat_kws(&["on", "conflict"]) {
             return Ok(None);
         }
-        let (mut target, mut constraint) = (Vec::new(), None);
+        let (mut target, mut constraint, mut key_filter) = (Vec::new(), None, None);
         if self.is_punct("(") {
-            target = self.col_id_list()?;
-            if self.is_kw("where") {
-                return Err(SqlError::unsupported("a partial conflict target", "name the columns of a unique key only").at(self.pos()));
+            target = self.parens(|p| {
+                p.comma_list(|p| {
+                    let e = p.expr()?;
+                    // An operator class tells keys apart as the key's own does.
+                    if matches!(p.tok(), Tok::Word(_)) {
+                        p.object_name()?;
+                    }
+                    Ok(e)
+                })
+            })?;
+            if self.eat_kw("where") {
+                key_filter = Some(self.expr()?);
             }
         } else if self.eat_kws(&["on", "constraint"]) {
             constraint = Some(self.col_id()?);
         }
         self.expect_kw("do")?;
         if self.eat_kw("nothing") {
-            return Ok(Some(OnConflict { target, constraint, action: ConflictAction::Nothing, pos }));
+            return Ok(Some(OnConflict { target, filter: key_filter, constraint, action: ConflictAction::Nothing, pos }));
         }
         self.expect_kws(&["update", "set"])?;
         let set = self.comma_list(Self::assignment)?;
         let filter = if self.eat_kw("where") { Some(self.expr()?) } else { None };
-        Ok(Some(OnConflict { target, constraint, action: ConflictAction::Update { set, filter }, pos }))
+        Ok(Some(OnConflict { target, filter: key_filter, constraint, action: ConflictAction::Update { set, filter }, pos }))
     }
 
     fn returning_opt(&mut self) -> Result<Vec<Target>, SqlError> {

@@ -165,8 +165,11 @@ impl Binder<'_> {
         let mut done: Vec<&Cte> = Vec::new();
         while !left.is_empty() {
             let ready = left.iter().position(|c| {
-                let CteBody::Query(q) = &c.query else { return true };
-                !left.iter().any(|o| o.name.name != c.name.name && mentions(q, &o.name.name))
+                let reads = |name: &str| match &c.query {
+                    CteBody::Query(q) => mentions(q, name),
+                    CteBody::Modify(s) => crate::ast::walk::statement_mentions(s, name),
+                };
+                !left.iter().any(|o| o.name.name != c.name.name && reads(&o.name.name))
             });
             match ready {
                 Some(i) => done.push(left.remove(i)),

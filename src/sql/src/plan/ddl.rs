@@ -457,9 +457,6 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        if let Some(pos) = i.filter {
-            return Err(SqlError::unsupported("a partial index", "index a view that filters").at(pos));
-        }
         if let Some(m @ ("gin" | "gist" | "spgist" | "brin")) = i.method.as_deref() {
             let hint = "an index finds rows by the value of its key; queries that such an index would serve run without one";
             return Err(SqlError::unsupported(format!("an index USING {m}"), hint));
@@ -467,7 +464,7 @@ impl Binder<'_> {
         if let Some(m) = i.method.as_deref().filter(|m| !matches!(*m, "btree" | "arrangement" | "hash")) {
             return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("access method \"{m}\" does not exist")));
         }
-        if let Some(o) = i.opclasses.iter().find(|o| !::expr::catalog::opclasses().iter().any(|k| k.name == o.last())) {
+        if let Some(o) = i.opclasses.iter().map(|o| &o.1).find(|o| !::expr::catalog::opclasses().iter().any(|k| k.name == o.last())) {
             let m = format!("operator class \"{o}\" does not exist for access method \"btree\"");
             return Err(SqlError::new(state::UNDEFINED_OBJECT, m).at(o.pos));
         }
@@ -482,10 +479,18 @@ impl Binder<'_> {
             words.push("primary".to_owned());
         }
         let env = self.row_env(&rel.name.name, &rel.desc, Clause::Index);
-        for (o, span) in &i.keys {
-            if o.desc || o.nulls_first.is_some() {
-                return Err(SqlError::unsupported("an ordered index", "an index finds rows by their key; leave out the order").at(o.expr.pos));
-            }
+        let mut order_sql = vec![String::new(); keys.len()];
+        let hash = i.method.as_deref() == Some("hash");
+        if hash && i.keys.iter().any(|k| k.0.desc || k.0.nulls_first.is_some()) {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support ASC/DESC options"));
+        }
+        if hash && i.unique {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support unique indexes"));
+        }
+        if hash && i.keys.len() > 1 {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support multicolumn indexes"));
+        }
+        for (n, (o, span)) in i.keys.iter().enumerate() {
             let x = self.expr(&o.expr, &env)?;
             let x = self.text_if_unknown(x, o.expr.pos)?;
             self.require_index_class(&x.typ().ty, o.expr.pos)?;
@@ -496,15 +501,42 @@ impl Binder<'_> {
             words.push(query::figure_name(&o.expr).unwrap_or_else(|| "expr".into()));
             keys.push(s);
             key_sql.push(p.slice(*span).to_owned());
+            // As PostgreSQL shows it: what is not the default.
+            let class = i.opclasses.iter().find(|c| c.0 == n && c.1.last().ends_with("_pattern_ops")).map(|c| format!(" {}", c.1.last()));
+            let order = match (o.desc, o.nulls_first.unwrap_or(o.desc)) {
+                (false, false) => "",
+                (false, true) => " NULLS FIRST",
+                (true, true) => " DESC",
+                (true, false) => " DESC NULLS LAST",
+            };
+            order_sql.push(format!("{}{order}", class.unwrap_or_default()));
         }
+        let mut filter_sql = None;
+        if let Some((e, span)) = &i.filter {
+            let x = self.condition(e, &env, "WHERE")?;
+            let Some(s) = row_scalar(&x) else {
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use subquery in index predicate").at(e.pos));
+            };
+            if !s.is_immutable() {
+                return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "functions in index predicate must be marked IMMUTABLE").at(e.pos));
+            }
+            filter_sql = Some(p.slice(*span).to_owned());
+        }
+        for c in &i.include {
+            self.column_of(&rel, c).map_err(|_| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", c.name)).at(c.pos))?;
+        }
+        let include: Vec<String> = i.include.iter().map(|c| quote_ident(&c.name)).collect();
+        let shown: Vec<String> = key_sql.iter().zip(&order_sql).map(|(k, o)| format!("{k}{o}")).collect();
+        let covers = if include.is_empty() { String::new() } else { format!(" INCLUDE ({})", include.join(", ")) };
+        let partial = filter_sql.as_ref().map_or_else(String::new, |f| format!(" WHERE {f}"));
         let default_name = format!("{}_{}_idx", rel.name.name, words.join("_"));
         let create_sql = format!(
-            "CREATE {}INDEX {} ON {}.{} ({})",
+            "CREATE {}INDEX {} ON {}.{} ({}){covers}{partial}",
             if i.unique { "UNIQUE " } else { "" },
             quote_ident(i.name.as_ref().map_or(&default_name, |n| &n.name)),
             quote_ident(&rel.name.schema),
             quote_ident(&rel.name.name),
-            key_sql.join(", ")
+            shown.join(", ")
         );
         Ok(Plan::CreateIndex(Box::new(CreateIndexPlan {
             name: i.name.as_ref().map(|n| n.name.clone()),
@@ -514,6 +546,10 @@ impl Binder<'_> {
             on_name: rel.name.clone(),
             keys,
             key_sql,
+            order_sql,
+            include,
+            filter_sql,
+            hash,
             unique: i.unique,
             options: plain_options(&i.options),
             create_sql,

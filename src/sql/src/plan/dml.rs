@@ -251,31 +251,20 @@ impl Binder<'_> {
 
     fn on_conflict(&self, c: &ast::OnConflict, i: &ast::Insert, target: &WriteTarget, seen: &Seen, env: &Env) -> Result<ConflictPlan, SqlError> {
         let rel = &*target.table;
-        let key = if let Some(name) = &c.constraint {
+        let arbiter = if let Some(name) = &c.constraint {
             let u = rel.unique.iter().find(|u| u.0 == name.name).ok_or_else(|| {
                 SqlError::new(state::UNDEFINED_OBJECT, format!("constraint \"{}\" for table \"{}\" does not exist", name.name, rel.name.name)).at(name.pos)
             })?;
-            Some(u.1.clone())
+            Arbiter::Columns(u.1.clone())
         } else if c.target.is_empty() {
             if matches!(c.action, ast::ConflictAction::Update { .. }) {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "ON CONFLICT DO UPDATE requires inference specification or constraint name")
                     .with_hint("For example, ON CONFLICT (column_name).")
                     .at(c.pos));
             }
-            None
+            Arbiter::Any
         } else {
-            let mut cols = c.target.iter().map(|t| self.column_of(rel, &self.base_column(target, seen, t)?)).collect::<Result<Vec<_>, _>>()?;
-            cols.sort_unstable();
-            cols.dedup();
-            let found = rel.unique.iter().find(|u| {
-                let mut k = u.1.clone();
-                k.sort_unstable();
-                k == cols
-            });
-            let u = found.ok_or_else(|| {
-                SqlError::new(state::INVALID_COLUMN_REFERENCE, "there is no unique or exclusion constraint matching the ON CONFLICT specification")
-            })?;
-            Some(u.1.clone())
+            self.arbiter(c, rel, seen)?
         };
         let action = match &c.action {
             ast::ConflictAction::Nothing => ConflictPlanAction::Nothing,
@@ -297,7 +286,58 @@ impl Binder<'_> {
                 ConflictPlanAction::Update { computed, row, filter }
             }
         };
-        Ok(ConflictPlan { key, action })
+        Ok(ConflictPlan { arbiter, action })
+    }
+
+    /// The unique key that ON CONFLICT (…) [WHERE …] means. Errors: 42P10 if there is none.
+    fn arbiter(&self, c: &ast::OnConflict, rel: &Relation, seen: &Seen) -> Result<Arbiter, SqlError> {
+        let env = Env::default().push(Rc::new(Level::new(vec![seen.item.clone()], Clause::Index)));
+        let mut keys = Vec::with_capacity(c.target.len());
+        for e in &c.target {
+            let key = match self.expr(e, &env) {
+                Err(e) if e.code == state::UNDEFINED_COLUMN && e.message.ends_with("does not exist") => {
+                    return Err(match &*c.target[keys.len()].kind {
+                        ast::ExprKind::Column(parts) if parts.len() == 1 => {
+                            SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", parts[0].name)).at(parts[0].pos)
+                        }
+                        _ => e,
+                    })
+                }
+                x => self.text_if_unknown(x?, e.pos)?,
+            };
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        let filter = c.filter.as_ref().map(|f| self.condition(f, &env, "WHERE")).transpose()?;
+        let column = |k: &HirScalar| match k {
+            HirScalar::Column(c, _) if c.level == 0 => Some(c.column),
+            _ => None,
+        };
+        if let Some(mut columns) = keys.iter().map(column).collect::<Option<Vec<usize>>>() {
+            columns.sort_unstable();
+            let same = |u: &&(String, Vec<usize>)| {
+                let mut k = u.1.clone();
+                k.sort_unstable();
+                k == columns
+            };
+            if let Some(u) = rel.unique.iter().find(same) {
+                return Ok(Arbiter::Columns(u.1.clone()));
+            }
+        }
+        // A condition counts if the statement says it too.
+        let said = filter.map(conjuncts).unwrap_or_default();
+        let fits = |k: &&crate::catalog::ComputedKey| {
+            let held = k.filter.iter().all(|f| conjuncts(f.clone()).iter().all(|x| said.contains(x)));
+            held && k.keys.len() == keys.len() && k.keys.iter().all(|x| keys.contains(x))
+        };
+        match rel.computed_keys.iter().find(fits) {
+            Some(k) => Ok(Arbiter::Computed(k.name.clone())),
+            None => {
+                let m = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+                Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, m))
+            }
+        }
     }
 
     /// The new row of an UPDATE, column by column, over `env`'s row whose first columns are the old one.
@@ -338,6 +378,21 @@ impl Binder<'_> {
             match (a.columns.as_slice(), a.multi) {
                 ([c], false) => each(c, &a.value)?,
                 (cols, _) => match &*a.value.kind {
+                    // A star gives as many values as its relation has columns.
+                    ast::ExprKind::Row { fields, .. } if fields.iter().any(|f| matches!(&*f.kind, ast::ExprKind::Star(_))) => {
+                        let mut values = Vec::new();
+                        for f in fields {
+                            self.target(&ast::Target { expr: f.clone(), alias: None, except: Vec::new() }, env, &mut values)?;
+                        }
+                        if values.len() != cols.len() {
+                            return Err(SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values").at(a.value.pos));
+                        }
+                        for (c, v) in cols.iter().zip(values) {
+                            updatable(c)?;
+                            let (i, x) = self.assign_to(whole(&row, c)?, rel, c, v.expr, v.pos, env)?;
+                            row[i] = Some((x, c.path.is_empty()));
+                        }
+                    }
                     ast::ExprKind::Row { fields, .. } => {
                         if fields.len() != cols.len() {
                             return Err(SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values").at(a.value.pos));

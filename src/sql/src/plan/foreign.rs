@@ -23,11 +23,18 @@ impl Binder<'_> {
             |c: &ast::Ident| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" referenced in foreign key constraint does not exist", c.name));
         let own = |c: &ast::Ident| shape.desc.names.iter().position(|n| *n == c.name).ok_or_else(|| unknown(c));
         let referring = columns.iter().map(own).collect::<Result<Vec<_>, _>>()?;
-        let set_columns = r.set_columns.iter().map(own).collect::<Result<Vec<_>, _>>()?;
+        let mut set_columns = r.set_columns.iter().map(own).collect::<Result<Vec<_>, _>>()?;
         if let Some(c) = r.set_columns.iter().zip(&set_columns).find(|c| !referring.contains(c.1)) {
             let m = format!("column \"{}\" referenced in ON DELETE SET action must be part of foreign key", c.0.name);
             return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, m));
         }
+        let mut seen = Vec::new();
+        set_columns.retain(|c| {
+            !seen.contains(c) && {
+                seen.push(*c);
+                true
+            }
+        });
         let parent = self.parent(table, base, &r.table)?;
         let (parent_desc, keys, primary) = match &parent {
             Some(p) => (&p.desc, p.unique.iter().map(|u| u.1.clone()).collect(), p.def.has_primary_key),
@@ -118,9 +125,10 @@ impl Binder<'_> {
 
 const INVALID_FOREIGN_KEY: repr::SqlState = repr::SqlState::new("42830");
 
-/// Whether a value of one type can be looked for among keys of the other.
+/// Whether a value of type `a` can be looked for among keys of type `b`.
 fn comparable(a: &SqlType, b: &SqlType) -> bool {
-    let number = |t: &SqlType| matches!(t, SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Numeric);
+    let whole = |t: &SqlType| matches!(t, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
+    let wider = |t: &SqlType| whole(t) || matches!(t, SqlType::Numeric | SqlType::Float4 | SqlType::Float8);
     let text = |t: &SqlType| matches!(t, SqlType::Text | SqlType::Varchar);
-    a == b || number(a) && number(b) || text(a) && text(b)
+    a == b || whole(a) && wider(b) || text(a) && text(b)
 }

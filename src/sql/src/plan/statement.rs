@@ -155,6 +155,13 @@ impl Binder<'_> {
                 let tables = names.iter().map(|n| Ok(self.writable(n, "truncate")?.id)).collect::<Result<_, SqlError>>()?;
                 Ok(Plan::Truncate { tables, restart_identity: *restart_identity, cascade: *cascade })
             }
+            // It is up to date: dumps and schedules of PostgreSQL's say it all the same.
+            Statement::Refresh(name) => match self.resolve_relation(name)? {
+                rel if matches!(rel.kind, crate::catalog::RelationKind::MaterializedView) => {
+                    Ok(Plan::Nothing { tag: "REFRESH MATERIALIZED VIEW", notice: None })
+                }
+                rel => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("\"{}\" is not a materialized view", rel.name.name))),
+            },
             Statement::Subscribe(s) => Ok(Plan::Subscribe(Box::new(self.subscribe(s)?))),
             Statement::Copy(c) => self.copy(c),
             Statement::CreateTable(c) => self.create_table(p, c),

@@ -255,11 +255,6 @@ impl Binder<'_> {
         }
     }
 
-    /// The table's column behind a column of the target.
-    pub fn base_column(&self, target: &WriteTarget, seen: &Seen, c: &ast::Ident) -> Result<ast::Ident, SqlError> {
-        Ok(self.base_target(target, seen, &AssignTarget { column: c.clone(), path: Vec::new() }, Verb::Insert)?.column)
-    }
-
     pub fn base_assignments(&self, target: &WriteTarget, seen: &Seen, set: &[Assignment], verb: Verb) -> Result<Vec<Assignment>, SqlError> {
         set.iter()
             .map(|a| {

@@ -352,9 +352,18 @@ pub enum MergeStep {
 
 #[derive(Clone, Debug)]
 pub struct ConflictPlan {
-    /// The unique key that arbitrates; None: any (only with DO NOTHING).
-    pub key: Option<Vec<usize>>,
+    pub arbiter: Arbiter,
     pub action: ConflictPlanAction,
+}
+
+/// Which unique key decides that a row is there already.
+#[derive(Clone, Debug)]
+pub enum Arbiter {
+    /// Any (only with DO NOTHING).
+    Any,
+    Columns(Vec<usize>),
+    /// A unique index on expressions, or of some rows, by its name.
+    Computed(String),
 }
 
 #[derive(Clone, Debug)]
@@ -557,6 +566,12 @@ pub struct CreateIndexPlan {
     pub keys: Vec<expr::Scalar>,
     /// The text of each key.
     pub key_sql: Vec<String>,
+    /// What stands behind each key: operator class, DESC, NULLS FIRST; for how it is shown.
+    pub order_sql: Vec<String>,
+    pub include: Vec<String>,
+    pub filter_sql: Option<String>,
+    /// USING hash.
+    pub hash: bool,
     pub unique: bool,
     pub options: Vec<(String, String)>,
     pub create_sql: String,

@@ -48,6 +48,7 @@ impl Names {
                 generated: vec![],
                 def: Default::default(),
                 view: None,
+                computed_keys: vec![],
             };
             n.relations.insert(name.name, Arc::new(rel));
         }
