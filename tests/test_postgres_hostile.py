@@ -184,3 +184,43 @@ def test_a_slow_upstream_transaction(riverdelta, pg, upstream):
         c.execute("DELETE FROM t")
         c.rollback()
     r.settled("SELECT * FROM v", [(2, 1)])
+
+
+@pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
+def test_a_bulk_load_is_not_kept(riverdelta, pg, upstream, identity):
+    """A large transaction that only inserts costs no memory for keys; what it changes itself later, and what others change, finds its rows."""
+    db, up = upstream
+    up("CREATE TABLE t (id int PRIMARY KEY, v int)", f"ALTER TABLE t REPLICA IDENTITY {identity}", "INSERT INTO t VALUES (0, 0)", "CREATE PUBLICATION p FOR ALL TABLES")
+    r = riverdelta
+    connect_pg(r, pg, db)
+    r.sql("CREATE SOURCE s FROM POSTGRES CONNECTION c (PUBLICATION 'p') FOR ALL TABLES", "CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n, sum(id) AS i, sum(v) AS s FROM t")
+    kept = lambda: r.sql("SELECT value FROM rd_catalog.source_statistics WHERE statistic = 'state_rows'")[0][0]  # noqa: E731
+    check = lambda: r.settled("SELECT * FROM v", pg.sql("SELECT count(*), sum(id), sum(v) FROM t", dbname=db), seconds=60)  # noqa: E731
+    up("INSERT INTO t SELECT g, g FROM generate_series(1, 80000) g")
+    check()
+    assert kept() == "0"
+    up("BEGIN; INSERT INTO t SELECT g, g FROM generate_series(100001, 180000) g; UPDATE t SET v = -v WHERE id % 1000 = 0; DELETE FROM t WHERE id % 1000 = 1;"
+       "UPDATE t SET id = -id WHERE id % 1000 = 2; INSERT INTO t SELECT g, 1 FROM generate_series(200001, 240000) g; COMMIT")
+    check()
+    assert kept() == ("0" if identity == "FULL" else str(r.sql("SELECT n FROM v")[0][0]))
+    r.restart(kill=True)
+    up("BEGIN; INSERT INTO t SELECT g, g FROM generate_series(300001, 340000) g; TRUNCATE t; INSERT INTO t SELECT g, 7 FROM generate_series(1, 50000) g; DELETE FROM t WHERE id > 40000; COMMIT")
+    check()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_long_rows(riverdelta, pg, upstream):
+    """Memory is bounded in bytes, not in rows."""
+    db, up = upstream
+    up("CREATE TABLE t (id int PRIMARY KEY, body text)", "ALTER TABLE t ALTER body SET STORAGE EXTERNAL", "INSERT INTO t SELECT g, repeat(chr(97 + g % 26), 1000000) FROM generate_series(1, 300) g",
+       "CREATE PUBLICATION p FOR ALL TABLES")
+    r = riverdelta
+    connect_pg(r, pg, db)
+    r.sql("CREATE SOURCE s FROM POSTGRES CONNECTION c (PUBLICATION 'p') FOR ALL TABLES")
+    want = lambda: pg.sql("SELECT count(*), sum(length(body)), sum(ascii(body)) FROM t", dbname=db)  # noqa: E731
+    r.settled("SELECT count(*), sum(length(body)), sum(ascii(body)) FROM t", want(), seconds=60)
+    up("INSERT INTO t SELECT g, repeat('z', 1000000) FROM generate_series(1000, 1200) g")
+    r.settled("SELECT count(*), sum(length(body)), sum(ascii(body)) FROM t", want(), seconds=60)
+    up("UPDATE t SET id = -id WHERE id % 3 = 0")
+    r.settled("SELECT count(*), sum(length(body)), sum(ascii(body)) FROM t WHERE id < 0", pg.sql("SELECT count(*), sum(length(body)), sum(ascii(body)) FROM t WHERE id < 0", dbname=db), seconds=60)

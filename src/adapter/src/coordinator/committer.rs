@@ -43,6 +43,8 @@ const PART_BYTES: usize = 32 << 20;
 pub(super) const RETRY_MS: u64 = 100;
 /// Rows a tick takes from sources before the rest waits for the next one.
 const TICK_ROWS_MAX: usize = 500_000;
+/// Bytes a tick takes before the rest waits: of one table they become one batch, which 32-bit offsets bound.
+const TICK_BYTES_MAX: usize = 512 << 20;
 
 impl Coordinator {
     /// Makes a tick durable. A fatal error ends the process.
@@ -72,7 +74,14 @@ impl Coordinator {
         let mut undo = super::keys::Undo::default();
         let mut touched = Touched::default();
 
-        for (txn, answer) in std::mem::take(&mut self.pending.writes) {
+        let mut bytes = 0;
+        let mut rest = std::mem::take(&mut self.pending.writes).into_iter();
+        while let Some((txn, answer)) = rest.next() {
+            bytes += txn.writes.iter().map(|w| w.1.rows.bytes()).sum::<usize>();
+            if bytes > TICK_BYTES_MAX && !answers.is_empty() {
+                self.pending.writes.push((txn, answer));
+                break;
+            }
             let checked = self.validate(&txn, &changes, &touched).and_then(|()| {
                 for (table, deltas) in &txn.writes {
                     if catalog.item(*table).is_none() {
@@ -101,14 +110,18 @@ impl Coordinator {
             }
         }
 
+        self.pending.writes.extend(rest);
+
         let sequences = self.shared.sequences.take_changed();
         let mut meta = sequences.meta();
         let mut taken = Vec::new();
         let mut staged_units = Vec::new();
         let mut rows = 0;
-        let mut rest = std::mem::take(&mut self.pending.staged).into_iter();
-        while let Some(unit) = if with_sources { rest.next() } else { None } {
+        let mut rest = std::mem::take(&mut self.pending.staged).into_iter().peekable();
+        // The first always fits: what is large of a unit was staged.
+        while let Some(unit) = rest.next_if(|unit| with_sources && (taken.is_empty() || bytes + unit.bytes() <= TICK_BYTES_MAX)) {
             rows += unit.rows();
+            bytes += unit.bytes();
             for (shard, deltas) in &unit.deltas {
                 if catalog.item(*shard).is_some() {
                     changes.entry(*shard).or_default().push(deltas.clone());

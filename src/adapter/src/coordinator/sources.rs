@@ -31,6 +31,9 @@ impl ReadyUnit {
     pub fn rows(&self) -> usize {
         self.deltas.iter().map(|d| d.1.len()).sum()
     }
+    pub fn bytes(&self) -> usize {
+        self.deltas.iter().map(|d| d.1.rows.bytes()).sum()
+    }
     pub fn durable_state(&self) -> Vec<u8> {
         serde_json::to_vec(&self.state).unwrap_or_default()
     }
@@ -44,13 +47,15 @@ struct Running {
     /// Parts of a unit that is not complete yet.
     parts: Vec<(GlobalId, Deltas)>,
     part_rows: usize,
+    part_bytes: usize,
     files: BTreeMap<GlobalId, Vec<String>>,
     rows: u64,
     snapshots: BTreeSet<GlobalId>,
 }
 
-/// Rows of an unfinished unit that are held in memory before they are staged in files.
+/// Rows of an unfinished unit, and their bytes, that are held in memory before they are staged in files.
 const STAGE_ROWS: usize = 200_000;
+const STAGE_BYTES: usize = 64 << 20;
 
 pub struct Sources {
     running: BTreeMap<GlobalId, Running>,
@@ -165,6 +170,7 @@ impl Coordinator {
             state: state.clone(),
             parts: Vec::new(),
             part_rows: 0,
+            part_bytes: 0,
             files: BTreeMap::new(),
             rows: 0,
             snapshots: BTreeSet::new(),
@@ -205,6 +211,7 @@ impl Coordinator {
         let Some(r) = self.sources.running.get_mut(&staged.source) else { return };
         for (shard, deltas) in staged.deltas {
             r.part_rows += deltas.len();
+            r.part_bytes += deltas.rows.bytes();
             r.rows += deltas.len() as u64;
             if !deltas.is_empty() {
                 r.parts.push((shard, deltas));
@@ -212,7 +219,7 @@ impl Coordinator {
         }
         r.snapshots.extend(staged.snapshot_of);
         if staged.more {
-            if r.part_rows >= STAGE_ROWS {
+            if r.part_rows >= STAGE_ROWS || r.part_bytes >= STAGE_BYTES {
                 for (shard, deltas) in std::mem::take(&mut r.parts) {
                     match self.store.stage(shard, &deltas) {
                         Ok(file) => r.files.entry(shard).or_default().push(file),
@@ -224,7 +231,7 @@ impl Coordinator {
                         }
                     }
                 }
-                r.part_rows = 0;
+                (r.part_rows, r.part_bytes) = (0, 0);
             }
             return;
         }
@@ -234,7 +241,7 @@ impl Coordinator {
             self.pending.staged.iter().rev().find(|u| u.source == staged.source).map_or_else(|| r.state.snapshots.clone(), |u| u.state.snapshots.clone());
         snapshots.append(&mut r.snapshots);
         let files = std::mem::take(&mut r.files).into_iter().map(|(shard, files)| storage::StagedUnit { shard, files }).collect();
-        r.part_rows = 0;
+        (r.part_rows, r.part_bytes) = (0, 0);
         let unit =
             ReadyUnit { source: staged.source, deltas: std::mem::take(&mut r.parts), files, state: DurableState { position: staged.position, snapshots } };
         self.pending.staged.push(unit);

@@ -394,6 +394,7 @@ impl Rows {
             b.push(v);
         }
         self.len += 1;
+        self.bytes = self.bytes.max(self.builders.iter().map(ColumnBuilder::bytes).sum());
     }
     /// The rows so far; begins again.
     pub fn take(&mut self) -> Batch {

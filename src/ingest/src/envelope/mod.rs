@@ -241,10 +241,11 @@ impl Pipeline {
 
     /// Bytes of the records that wait to be taken.
     pub fn bytes(&self) -> usize {
-        match &self.kind {
-            Kind::None => self.rows.bytes(),
-            Kind::Upsert(u) | Kind::Debezium(u, _) => u.pending_bytes(),
-        }
+        self.bad.bytes()
+            + match &self.kind {
+                Kind::None => self.rows.bytes(),
+                Kind::Upsert(u) | Kind::Debezium(u, _) => u.pending_bytes(),
+            }
     }
 
     /// Rows that the envelope keeps, and the bytes they take in memory.

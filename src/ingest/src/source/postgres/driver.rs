@@ -30,6 +30,10 @@ const UNIT_ROWS: usize = 8192;
 const UNIT_AGE: Duration = Duration::from_millis(5);
 /// A unit beyond this is handed over in parts.
 const PART_ROWS: usize = 32_768;
+const PART_BYTES: usize = 16 << 20;
+
+/// Rows of a snapshot that are taken in at a time.
+const STEP_ROWS: usize = 256;
 
 /// How often the publication is looked at: nothing in the stream says that a table is not in it any more.
 const LOOK: Duration = Duration::from_secs(5);
@@ -360,8 +364,8 @@ impl Driver {
             let mut unspool =
                 Unspool::new(number, snapshot.lsn, spool).map_err(|e| End::Failed(format!("could not read the temporary file of a snapshot: {e}")))?;
             ids.push((number, self.engine.tables[number].id));
-            while unspool.step(&mut self.engine, UNIT_ROWS)? {
-                if self.engine.pending() >= PART_ROWS {
+            while unspool.step(&mut self.engine, STEP_ROWS)? {
+                if self.is_part() {
                     rows += self.engine.pending() as u64;
                     feed.stage(&mut self.engine, String::new(), Vec::new(), true).await?;
                     feed.status(SourceStatus::Snapshotting { rows }).await?;
@@ -371,6 +375,11 @@ impl Driver {
         ids.iter().for_each(|(number, _)| self.engine.tables[*number].active = true);
         self.engine.processed = self.engine.processed.max(snapshot.lsn);
         self.hand_over(feed, ids.into_iter().map(|i| i.1).collect()).await
+    }
+
+    /// So much waits that it is handed over, whole or not.
+    fn is_part(&self) -> bool {
+        self.engine.pending() >= PART_ROWS || self.engine.pending_bytes() >= PART_BYTES
     }
 
     fn position(&self) -> String {
@@ -472,7 +481,7 @@ impl Driver {
                 self.engine.commit(Lsn(end_lsn.as_u64()));
                 feed.stats.set("commit_lsn", i64::try_from(end_lsn.as_u64()).unwrap_or(i64::MAX));
                 let is_old = self.waiting_since.is_some_and(|t| t.elapsed() >= UNIT_AGE);
-                if is_old || self.engine.pending() >= UNIT_ROWS {
+                if is_old || self.engine.pending() >= UNIT_ROWS || self.is_part() {
                     self.flush(feed).await?;
                 }
                 self.note_durable(client);
@@ -514,7 +523,7 @@ impl Driver {
         if self.waiting_since.is_none() && self.engine.pending() > 0 {
             self.waiting_since = Some(Instant::now());
         }
-        if self.engine.pending() >= PART_ROWS {
+        if self.is_part() {
             while let Some(table) = self.engine.must_load_before_part() {
                 self.load(table).await?;
             }

@@ -84,6 +84,11 @@ impl Engine {
         self.bad.len() + self.tables.iter().map(Table::pending).sum::<usize>()
     }
 
+    /// About the bytes of these.
+    pub fn pending_bytes(&self) -> usize {
+        self.bad.bytes() + self.tables.iter().map(Table::pending_bytes).sum::<usize>()
+    }
+
     /// A new stream begins, from [`Engine::processed`] on.
     pub fn reconnected(&mut self) {
         if let Some(txn) = self.txn.take() {

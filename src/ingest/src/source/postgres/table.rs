@@ -22,8 +22,9 @@ use std::collections::HashMap;
 
 type Content = HashMap<Box<[u8]>, Diff, foldhash::fast::RandomState>;
 
-/// Rows of an open unit that are remembered for a TRUNCATE in the same unit, for tables without a key.
+/// Rows of an open unit that are remembered once they were handed over, and their bytes: what comes later in the unit may change them.
 const REMEMBERED_ROWS: usize = 1_000_000;
+const REMEMBERED_BYTES: usize = 256 << 20;
 
 /// Why a table is not followed any more whose name stands for another one.
 pub fn made_again(reference: &str) -> String {
@@ -81,6 +82,7 @@ pub struct Table {
     /// Changes of the open unit that were handed over.
     sent: Vec<Deltas>,
     sent_rows: usize,
+    sent_bytes: usize,
     scratch: Vec<u8>,
 }
 
@@ -108,6 +110,7 @@ impl Table {
             ready: Vec::new(),
             sent: Vec::new(),
             sent_rows: 0,
+            sent_bytes: 0,
             scratch: Vec::new(),
             types,
         })
@@ -126,6 +129,11 @@ impl Table {
     /// Changes that wait to be taken.
     pub fn pending(&self) -> usize {
         self.diffs.len() + self.ready.iter().map(Deltas::len).sum::<usize>()
+    }
+
+    /// About the bytes of these.
+    pub fn pending_bytes(&self) -> usize {
+        self.rows.bytes() + self.ready.iter().map(|d| d.rows.bytes()).sum::<usize>()
     }
 
     /// Takes in how the table looks from here on. Answers with the names of columns that are ignored.
@@ -335,18 +343,20 @@ impl Table {
         Ok(())
     }
 
-    /// Whether handing over a part of the open unit now would lose what [`Table::load`] needs later.
+    /// Whether handing over a part of the open unit now would lose what [`Table::load`] needs later: a bulk load is not remembered whole.
     pub fn must_load_before_part(&self) -> bool {
-        self.map.is_none() && self.pending() > 0 && self.mapping.as_ref().is_some_and(|m| !m.key.is_empty())
+        let forgets = self.sent_rows + self.pending() > REMEMBERED_ROWS || self.sent_bytes + self.pending_bytes() > REMEMBERED_BYTES;
+        self.map.is_none() && self.pending() > 0 && forgets && self.mapping.as_ref().is_some_and(|m| !m.key.is_empty())
     }
 
     /// Takes in the content before the open unit, in parts; the unit's own changes are laid over it.
     /// Errors: a part that cannot be read; a key with two rows; a unit too large to be truncated.
     pub fn load(&mut self, parts: impl Iterator<Item = Result<Deltas, SqlError>>) -> Result<(), String> {
-        if self.sent_rows > REMEMBERED_ROWS {
+        if self.forgot() {
             return Err(format!(
-                "table \"{}\" was truncated in a transaction that changed more than {REMEMBERED_ROWS} of its rows: drop the table and create it again",
-                self.reference
+                "table \"{}\" was truncated in a transaction that changed more than {REMEMBERED_ROWS} of its rows or {} MB: drop the table and create it again",
+                self.reference,
+                REMEMBERED_BYTES >> 20
             ));
         }
         self.settle();
@@ -401,16 +411,21 @@ impl Table {
         let out = std::mem::take(&mut self.ready);
         if more && self.map.is_none() && self.active {
             self.sent_rows += out.iter().map(Deltas::len).sum::<usize>();
-            if self.sent_rows <= REMEMBERED_ROWS {
-                self.sent.extend(out.iter().cloned());
-            } else {
+            self.sent_bytes += out.iter().map(|d| d.rows.bytes()).sum::<usize>();
+            if self.forgot() {
                 self.sent.clear();
+            } else {
+                self.sent.extend(out.iter().cloned());
             }
-        } else if !more {
+        } else {
             self.sent.clear();
-            self.sent_rows = 0;
+            (self.sent_rows, self.sent_bytes) = (0, 0);
         }
         out
+    }
+
+    fn forgot(&self) -> bool {
+        self.sent_rows > REMEMBERED_ROWS || self.sent_bytes > REMEMBERED_BYTES
     }
 }
 
