@@ -63,3 +63,13 @@ SET TimeZone = '-4.5';
 SELECT timestamptz '2024-07-01 12:00+00', current_setting('TimeZone');
 RESET TIME ZONE;
 SELECT timestamptz '2024-07-01 12:00+00';
+
+-- sizes
+SELECT size, pg_size_pretty(size), pg_size_pretty(-size) FROM (VALUES (10::int8), (10239), (10240), (10485247), (10485248), (1000000000000), (9223372036854775807)) v(size);
+SELECT size, pg_size_pretty(size), pg_size_pretty(-size) FROM (VALUES (10.5::numeric), (10239.99), (10240), (10485247.5), (1e20), (1e30)) v(size);
+SELECT t, pg_size_bytes(t) FROM (VALUES ('1'), ('12 bytes'), ('1.5 GB'), ('1e3 kB'), ('-10e-1 MB'), ('.5kB'), ('2 PB'), (' 7 ')) v(t);
+SELECT pg_size_bytes('1 XB');
+SELECT pg_size_bytes('1e100');
+SELECT pg_size_bytes('e3');
+SELECT pg_size_bytes('9223372036854775807.9');
+SELECT pg_typeof(pg_current_xact_id()), pg_typeof(txid_current()), pg_current_xact_id()::text <> '';

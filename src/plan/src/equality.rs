@@ -101,6 +101,7 @@ pub fn equal_is_identical(ty: &SqlType) -> bool {
 /// `a = b` for two expressions of type `ty`; with `null_safe`, true also where both are NULL.
 pub fn equality(a: Scalar, b: Scalar, ty: &SqlType, null_safe: bool) -> Result<Scalar, SqlError> {
     use SqlType::*;
+    let ty = ty.base();
     let oid = match ty {
         Bool => 60,
         Int2 => 63,

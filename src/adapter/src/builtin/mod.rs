@@ -10,6 +10,8 @@ mod information;
 mod names;
 /// Rows of pg_catalog.
 mod pg;
+/// Rows of `pg_type`.
+mod pg_type;
 pub use pg::foreign_definition;
 /// Rows of rd_catalog: what runs, how far it is, what it holds.
 mod rd;

@@ -196,8 +196,11 @@ impl Session {
         let mut desc = p.desc.clone();
         // A unique constraint lets NULLs repeat: only keys without NULLs identify rows.
         desc.keys.retain(|k| k.iter().all(|c| !desc.types[*c].nullable));
-        let mut deps = user_types(&self.catalog(), &desc);
-        deps.extend(p.domains.iter().copied());
+        let catalog = self.catalog();
+        let mut deps = user_types(&catalog, &desc);
+        // Types and sequences that expressions name; what a table was made like may go.
+        let named = |d: &GlobalId| catalog.item(*d).is_some_and(|i| matches!(i.kind, ItemKind::Type(_) | ItemKind::Domain(_) | ItemKind::Sequence(_)));
+        deps.extend(p.domains.iter().copied().filter(named));
         deps.extend(table.sequences.iter().map(|s| s.sequence));
         deps.extend(self.sequences_named(&table.defaults).into_iter().filter(|d| !deps.contains(d)).collect::<Vec<_>>());
         Ok(self.item(id, &p.name, ItemKind::Table(table), desc, sql, deps))

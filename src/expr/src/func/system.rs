@@ -12,7 +12,7 @@ use crate::ctx::EvalCtx;
 use crate::{f1, f2, kernel, val, vals};
 use repr::error::state;
 use repr::types::RegKind;
-use repr::{SqlError, SqlType, Value};
+use repr::{Numeric, SqlError, SqlType, Value};
 use std::sync::OnceLock;
 
 /// The parts of a possibly qualified name as reg* input takes it: an unquoted part is anything up to a dot or blank.
@@ -286,6 +286,10 @@ fn clock() -> i64 {
     chrono::Utc::now().timestamp_micros() - 946_684_800_000_000
 }
 
+fn transaction_number(ctx: &EvalCtx) -> i64 {
+    ctx.logical_now.and_then(|t| i64::try_from(t).ok()).unwrap_or(1).max(1)
+}
+
 fn setting(name: &str, ctx: &EvalCtx) -> Option<String> {
     ctx.catalog.setting(name).or_else(|| match name.to_ascii_lowercase().as_str() {
         "timezone" => Some(ctx.timezone.clone()),
@@ -364,45 +368,63 @@ fn function_arguments(oid: u32, ctx: &EvalCtx) -> Option<String> {
     Some(parts.join(", "))
 }
 
-fn size_pretty(n: i128) -> String {
-    let (mut size, mut unit) = (n, 0);
-    let units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
-    // Each step keeps one more bit, so that the last division can round.
-    let limits: [i128; 6] = [10 * 1024, 20 * 1024 - 1, 20 * 1024 - 1, 20 * 1024 - 1, 20 * 1024 - 1, 20 * 1024 - 1];
-    while unit + 1 < units.len() && size.abs() >= limits[unit] {
-        let bits = match unit {
-            0 => 9,
-            _ => 10,
-        };
-        size >>= bits;
+const SIZE_UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+
+/// Rounds to half, away from zero, what was divided by one bit less than its unit asks for.
+fn size_pretty(n: &Numeric) -> Result<String, SqlError> {
+    let (mut size, mut unit) = (n.clone(), 0);
+    while unit + 1 < SIZE_UNITS.len() {
+        let limit = Numeric::from_i128(if unit == 0 { 10 * 1024 } else { 20 * 1024 - 1 });
+        if size.abs().sub(&limit)?.is_negative() {
+            break;
+        }
+        // Each step keeps one more bit, so that the last division can round.
+        size = size.div_trunc(&Numeric::from_i128(if unit == 0 { 1 << 9 } else { 1 << 10 }))?;
         unit += 1;
     }
     if unit > 0 {
-        size = if size >= 0 { (size + 1) / 2 } else { (size - 1) / 2 };
+        let away = Numeric::from_i128(if size.is_negative() { -1 } else { 1 });
+        size = size.add(&away)?.div_trunc(&Numeric::from_i128(2))?;
     }
-    format!("{size} {}", units[unit])
+    let mut out = String::new();
+    size.print(&mut out);
+    Ok(format!("{out} {}", SIZE_UNITS[unit]))
 }
 
 fn size_bytes(s: &str) -> Result<i64, SqlError> {
     let t = s.trim();
-    let cut = t.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(t.len());
-    let (number, unit) = (t[..cut].trim(), t[cut..].trim());
     let bad = || SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid size: \"{s}\""));
-    let n: f64 = number.parse().map_err(|_| bad())?;
-    let power = match unit.to_ascii_lowercase().as_str() {
-        "" | "bytes" | "b" => 0,
-        "kb" => 1,
-        "mb" => 2,
-        "gb" => 3,
-        "tb" => 4,
-        "pb" => 5,
-        _ => {
-            return Err(bad()
-                .with_detail(format!("Invalid size unit: \"{unit}\"."))
-                .with_hint("Valid units are \"bytes\", \"B\", \"kB\", \"MB\", \"GB\", \"TB\", and \"PB\"."))
+    let digits = |at: usize| t[at..].bytes().take_while(u8::is_ascii_digit).count();
+    let mut at = usize::from(t.starts_with(['+', '-']));
+    let whole = digits(at);
+    at += whole;
+    let mut any = whole > 0;
+    if t[at..].starts_with('.') {
+        let fraction = digits(at + 1);
+        any |= fraction > 0;
+        at += 1 + fraction;
+    }
+    if !any {
+        return Err(bad());
+    }
+    // An exponent only if it has digits: else the letter begins the unit.
+    if t[at..].starts_with(['e', 'E']) {
+        let sign = usize::from(t[at + 1..].starts_with(['+', '-']));
+        let exponent = digits(at + 1 + sign);
+        if exponent > 0 {
+            at += 1 + sign + exponent;
         }
+    }
+    let (number, unit) = (&t[..at], t[at..].trim());
+    let power = match unit.to_ascii_lowercase().as_str() {
+        "" => 0,
+        lower => SIZE_UNITS.iter().position(|u| u.eq_ignore_ascii_case(lower)).ok_or_else(|| {
+            bad()
+                .with_detail(format!("Invalid size unit: \"{unit}\"."))
+                .with_hint("Valid units are \"bytes\", \"B\", \"kB\", \"MB\", \"GB\", \"TB\", and \"PB\".")
+        })?,
     };
-    Ok((n * 1024f64.powi(power)).round() as i64)
+    Numeric::parse(number)?.mul(&Numeric::from_i128(1 << (10 * power)))?.to_int("bigint")
 }
 
 fn comment(class: &str, a: &[Value], column: i32, ctx: &EvalCtx) -> Value {
@@ -488,7 +510,11 @@ pub const FUNCS: &[Entry] = &[
     kernel!(["pg_my_temp_schema"], |c| constant(c, |_| Ok(Value::UInt4(0)))),
     val!(["pg_is_other_temp_schema", "row_security_active", "row_security_active_name"], |_, _| Ok(Value::Bool(false))),
     vals!(["inet_client_addr", "inet_client_port", "inet_server_addr", "inet_server_port", "current_query", "pg_current_logfile"], |_, _| Ok(Value::Null)),
-    kernel!(["pg_current_xact_id"], |c| constant(c, |ctx| Ok(Value::Int8(ctx.logical_now.and_then(|t| i64::try_from(t).ok()).unwrap_or(1))))),
+    // `txid_current` has an older type.
+    kernel!(["pg_current_xact_id"], |c| match c.ret.ty {
+        SqlType::Xid8 => constant(c, |ctx| Ok(Value::UInt8(transaction_number(ctx) as u64))),
+        _ => constant(c, |ctx| Ok(Value::Int8(transaction_number(ctx)))),
+    }),
     val!(? ["show_config_by_name", "show_config_by_name_missing_ok"], |a, call| {
         let name = a[0].as_str().unwrap_or("");
         match setting(name, call.ctx) {
@@ -661,8 +687,8 @@ pub const FUNCS: &[Entry] = &[
     val!(["pg_relation_is_updatable"], |_, _| Ok(Value::Int4(0))),
     val!(["pg_column_is_updatable"], |_, _| Ok(Value::Bool(false))),
     val!(["pg_tablespace_location"], |_, _| Ok(Value::text(""))),
-    f1!(["pg_size_pretty"], i64 => String, |n| size_pretty(n.into())),
-    f1!(["pg_size_pretty_numeric"], repr::Numeric => String, |n| size_pretty(n.to_i128_rounded().unwrap_or(0))),
+    f1!(? ["pg_size_pretty"], i64 => String, |n| size_pretty(&Numeric::from_i128(n.into()))),
+    f1!(? ["pg_size_pretty_numeric"], repr::Numeric => String, |n| size_pretty(&n)),
     f1!(? ["pg_size_bytes"], Str => i64, size_bytes),
     f2!(["nameconcatoid"], Str, u32 => String, |n, o| repr::text::truncate_name(&format!("{n}_{o}")).to_owned()),
 ];

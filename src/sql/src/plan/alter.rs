@@ -131,8 +131,8 @@ impl Binder<'_> {
             }
             TableAction::SetDefault(c, e, span) => {
                 let column = self.plain_column(rel, c)?;
-                self.column_default(&c.name, &rel.desc.types[column], e)?;
-                Ok(TableStep::Default { column, text: Some(p.slice(*span).to_owned()) })
+                let text = self.default_text(&c.name, &rel.desc.types[column], e, p.slice(*span))?.0;
+                Ok(TableStep::Default { column, text: Some(text) })
             }
             TableAction::DropDefault(c) => Ok(TableStep::Default { column: self.plain_column(rel, c)?, text: None }),
             TableAction::SetNotNull(c) => Ok(TableStep::NotNull { column: self.known_column(rel, c)?, set: true }),

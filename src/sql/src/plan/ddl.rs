@@ -232,7 +232,9 @@ impl Binder<'_> {
             let ty = &desc.types[first + i];
             defaults.push(match &c.default {
                 None => None,
-                Some((e, span)) => Some((p.slice(*span).to_owned(), self.column_default(&c.name.name, ty, e)?)),
+                // That is no default, but instead of a domain's.
+                Some((e, _)) if matches!(&*e.kind, ast::ExprKind::Null) && !matches!(ty.ty, SqlType::Domain(_)) => None,
+                Some((e, span)) => Some(self.default_text(&c.name.name, ty, e, p.slice(*span))?),
             });
         }
         let mut generated = Vec::with_capacity(columns.len());
@@ -240,7 +242,10 @@ impl Binder<'_> {
             let of_column = |g: &(ast::Expr, Span)| {
                 let others = |k: usize| columns.get(k.wrapping_sub(first)).is_some_and(|c| c.generated.is_some()) || base.is_some_and(|b| b.is_generated(k));
                 let x = self.generation(table, &desc, first + i, &g.0, &others)?;
-                Ok::<_, SqlError>((p.slice(g.1).trim().to_owned(), x))
+                let env = self.row_env(table, &desc, Clause::Generated);
+                let again = |e: &ast::Expr| self.generation(table, &desc, first + i, e, &others);
+                let text = self.deparsed(&g.0, &env, Some(&desc.types[first + i]), &x, &again);
+                Ok::<_, SqlError>((text.unwrap_or_else(|| p.slice(g.1).trim().to_owned()), x))
             };
             generated.push(c.generated.as_ref().map(of_column).transpose()?);
         }
@@ -270,7 +275,7 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
             }
             let name = name.unwrap_or_else(|| numbered(&stem, &taken));
-            checks.push((name, p.slice(span).trim().to_owned(), x));
+            checks.push((name, self.check_text(e, &env, p.slice(span), &x), x));
         }
         let mut shape = TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), sequences };
         for (i, c) in columns.iter().enumerate() {
@@ -287,6 +292,20 @@ impl Binder<'_> {
             }
         }
         Ok(shape)
+    }
+
+    /// A check's text as it is kept and shown.
+    pub fn check_text(&self, e: &ast::Expr, env: &super::scope::Env, written: &str, bound: &HirScalar) -> String {
+        let text = self.deparsed(e, env, None, bound, &|e| self.condition(e, env, "CHECK"));
+        text.unwrap_or_else(|| format!("({})", written.trim()))
+    }
+
+    /// A default's text as it is kept and shown, and what it is bound to.
+    pub fn default_text(&self, column: &str, ty: &ColType, e: &ast::Expr, written: &str) -> Result<(String, HirScalar), SqlError> {
+        let x = self.column_default(column, ty, e)?;
+        let env = self.row_env("", &RelDesc::default(), Clause::Default);
+        let text = self.deparsed(e, &env, Some(ty), &x, &|e| self.column_default(column, ty, e));
+        Ok((text.unwrap_or_else(|| written.to_owned()), x))
     }
 
     /// DEFAULT: an expression without columns, as a value of the column.

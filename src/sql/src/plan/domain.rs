@@ -127,10 +127,21 @@ impl Binder<'_> {
         }
     }
 
+    /// What a check sees.
+    fn value_env(&self, base: &ColType) -> super::scope::Env {
+        let desc = RelDesc { names: vec!["value".into()], types: vec![base.clone().with_nullable(true)], keys: Vec::new() };
+        self.row_env("", &desc, Clause::Check)
+    }
+
+    /// A check as it is kept and shown. Errors: those of its condition.
+    pub fn domain_check_text(&self, e: &Expr, base: &ColType, written: &str) -> Result<String, SqlError> {
+        let bound = self.domain_check(e, base, None)?;
+        Ok(self.check_text(e, &self.value_env(base), written, &bound))
+    }
+
     /// A check's condition: over VALUE, or over `value` in its place.
     pub fn domain_check(&self, e: &Expr, base: &ColType, value: Option<&HirScalar>) -> Result<HirScalar, SqlError> {
-        let desc = RelDesc { names: vec!["value".into()], types: vec![base.clone().with_nullable(true)], keys: Vec::new() };
-        let mut condition = self.condition(e, &self.row_env("", &desc, Clause::Check), "CHECK")?;
+        let mut condition = self.condition(e, &self.value_env(base), "CHECK")?;
         if let Some(v) = value {
             walk::rewrite(&mut condition, 0, &mut |x, depth| match x {
                 HirScalar::Column(ColumnRef { level, .. }, _) if *level == depth => {
@@ -169,12 +180,12 @@ impl Binder<'_> {
         if let Some((e, span)) = default {
             let x = self.expr(e, &self.row_env("", &RelDesc::default(), Clause::Default))?;
             self.assign(x, name, &d.base, e.pos)?;
-            d.default = Some(p.slice(*span).to_owned());
+            d.default = Some(self.default_text(name, &d.base, e, p.slice(*span))?.0);
         }
         for (given, e, span) in checks {
-            self.domain_check(e, &d.base, None)?;
+            let text = self.domain_check_text(e, &d.base, p.slice(*span))?;
             let check = given.clone().unwrap_or_else(|| ddl::numbered(&format!("{name}_check"), &|n| d.checks.iter().any(|c| c.0 == n)));
-            d.checks.push((check, p.slice(*span).trim().to_owned()));
+            d.checks.push((check, text));
         }
         Ok(d)
     }

@@ -24,6 +24,8 @@ mod collection;
 mod cte;
 /// CREATE, ALTER, DROP.
 mod ddl;
+/// Expressions as PostgreSQL prints them.
+mod deparse;
 /// INSERT, UPDATE, DELETE, COPY.
 mod dml;
 /// Domains: values that must satisfy something.

@@ -185,17 +185,17 @@ impl Binder<'_> {
             AlterTypeAction::Default(Some((e, span))) => {
                 let x = self.expr(e, &self.row_env("", &RelDesc::default(), Clause::Default))?;
                 self.assign(x, &d.name, &d.base, e.pos)?;
-                d.default = Some(p.slice(*span).to_owned());
+                d.default = Some(self.default_text(&d.name, &d.base, e, p.slice(*span))?.0);
             }
             AlterTypeAction::AddCheck { name, check, span, .. } => {
-                self.domain_check(check, &d.base, None)?;
+                let text = self.domain_check_text(check, &d.base, p.slice(*span))?;
                 let taken = |n: &str| d.checks.iter().any(|c| c.0 == n);
                 if let Some(n) = name.as_ref().filter(|n| taken(n)) {
                     let m = format!("constraint \"{n}\" for domain \"{}\" already exists", d.name);
                     return Err(SqlError::new(state::DUPLICATE_OBJECT, m));
                 }
                 let name = name.clone().unwrap_or_else(|| ddl::numbered(&format!("{}_check", d.name), &taken));
-                d.checks.push((name, p.slice(*span).trim().to_owned()));
+                d.checks.push((name, text));
             }
             AlterTypeAction::DropCheck { name, if_exists } => match d.checks.iter().position(|c| c.0 == name.name) {
                 Some(i) => drop(d.checks.remove(i)),
