@@ -196,7 +196,12 @@ impl Planner {
         for k in &table.computed_keys {
             let bind = |text: &String| sql::plan::bind_scalar(text, &item.desc, &names);
             let keys = k.keys.iter().map(bind).collect::<Result<_, _>>()?;
-            computed_keys.push(sql::catalog::ComputedKey { name: k.name.clone(), keys, filter: k.filter.as_ref().map(bind).transpose()? });
+            computed_keys.push(sql::catalog::ComputedKey {
+                name: k.name.clone(),
+                keys,
+                filter: k.filter.as_ref().map(bind).transpose()?,
+                equal_nulls: k.equal_nulls,
+            });
         }
         let exprs = Arc::new(TableExprs { defaults, generated, checks, computed_keys });
         self.tables.lock().insert(item.id, exprs.clone());

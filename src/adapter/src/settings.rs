@@ -78,6 +78,7 @@ const DEFS: &[Def] = &[
         Check::OneOf(&["pg_catalog.english", "pg_catalog.simple", "english", "simple"]),
         "Sets default text search configuration.",
     ),
+    def("default_transaction_deferrable", "off", Check::Bool, "Sets the default deferrable status of new transactions."),
     def("default_transaction_isolation", "strict serializable", Check::OneOf(ISOLATION), "Sets the transaction isolation level of each new transaction."),
     def("default_transaction_read_only", "off", Check::Bool, "Sets the default read-only status of new transactions."),
     def("escape_string_warning", "on", Check::Bool, "Warn about backslash escapes in ordinary string literals."),
@@ -116,6 +117,12 @@ const DEFS: &[Def] = &[
     reported("standard_conforming_strings", "on", Check::OneOf(&["on"]), "Causes '...' strings to treat backslashes literally."),
     def("statement_timeout", "0", Check::Millis, "Sets the maximum allowed duration of any statement."),
     reported("TimeZone", "UTC", Check::TimeZone, "Sets the time zone for displaying and interpreting time stamps."),
+    def(
+        "transaction_deferrable",
+        "off",
+        Check::Bool,
+        "Whether to defer a read-only serializable transaction until it can be executed with no possible serialization failures.",
+    ),
     def("transaction_isolation", "strict serializable", Check::OneOf(ISOLATION), "Sets the current transaction's isolation level."),
     def("transaction_read_only", "off", Check::Bool, "Sets the current transaction's read-only status."),
 ];

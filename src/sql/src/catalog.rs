@@ -98,6 +98,8 @@ pub struct ComputedKey {
     pub name: String,
     pub keys: Vec<HirScalar>,
     pub filter: Option<HirScalar>,
+    /// NULLS NOT DISTINCT.
+    pub equal_nulls: bool,
 }
 
 /// A plain view as it is stored.

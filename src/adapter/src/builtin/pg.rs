@@ -619,7 +619,8 @@ impl Index {
         let include = if self.def.include.is_empty() { String::new() } else { format!(" INCLUDE ({})", self.def.include.join(", ")) };
         let filter = self.def.filter.as_ref().map_or_else(String::new, |f| if bracketed(f) { format!(" WHERE {f}") } else { format!(" WHERE ({f})") });
         let method = if self.def.hash { "hash" } else { "btree" };
-        format!("CREATE {unique}INDEX {} ON {on} USING {method} ({}){include}{filter}", quote_if_needed(&self.name), keys.join(", "))
+        let nulls = if self.def.equal_nulls { " NULLS NOT DISTINCT" } else { "" };
+        format!("CREATE {unique}INDEX {} ON {on} USING {method} ({}){include}{nulls}{filter}", quote_if_needed(&self.name), keys.join(", "))
     }
 }
 
@@ -646,7 +647,7 @@ fn index_list(c: &Catalog) -> Vec<Index> {
                         texts: k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect(),
                         unique: true,
                         primary,
-                        def: Default::default(),
+                        def: crate::catalog::IndexDef { equal_nulls: k.equal_nulls, ..Default::default() },
                     });
                 }
             }
@@ -724,6 +725,7 @@ fn indexes(c: &Catalog, out: &mut Rows<'_>) {
             ("indcollation", vector(vec![Value::UInt4(0); n])),
             ("indclass", vector(vec![Value::UInt4(0); n])),
             ("indoption", vector((0..n).map(|k| Value::Int2(x.option(k))).collect())),
+            ("indnullsnotdistinct", Value::Bool(x.def.equal_nulls)),
             ("indpred", x.def.filter.clone().map_or(Value::Null, Value::Text)),
             ("indexprs", if x.columns.contains(&None) { Value::Text(x.texts.join(", ")) } else { Value::Null }),
         ]);
@@ -841,7 +843,7 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
                 relation: i.oid(),
                 domain: 0,
                 columns: k.columns.clone(),
-                definition: format!("{word} ({columns})"),
+                definition: format!("{word} {}({columns})", if k.equal_nulls { "NULLS NOT DISTINCT " } else { "" }),
             });
             n += 1;
         }

@@ -142,6 +142,8 @@ pub struct Table {
     /// Of CREATE UNIQUE INDEX on expressions, or with WHERE.
     #[serde(default)]
     pub computed_keys: Vec<ComputedKey>,
+    #[serde(default)]
+    pub on_commit: OnCommit,
 }
 
 /// A unique index that has an expression or a condition, as texts. The index is an object of its own, of this name.
@@ -150,6 +152,9 @@ pub struct ComputedKey {
     pub name: String,
     pub keys: Vec<String>,
     pub filter: Option<String>,
+    /// NULLS NOT DISTINCT.
+    #[serde(default)]
+    pub equal_nulls: bool,
 }
 
 /// What an index says beyond its keys. It finds rows by the value of its key, so this is for how it is shown alone.
@@ -160,6 +165,8 @@ pub struct IndexDef {
     pub include: Vec<String>,
     pub filter: Option<String>,
     pub hash: bool,
+    #[serde(default)]
+    pub equal_nulls: bool,
 }
 
 /// FOREIGN KEY. The table referred to is no dependency as others are, since tables may refer to each other.
@@ -206,6 +213,28 @@ pub struct Constraint {
     /// Of CREATE UNIQUE INDEX: the index is an object of its own, of this name.
     #[serde(default)]
     pub index: bool,
+    /// NULLS NOT DISTINCT.
+    #[serde(default)]
+    pub equal_nulls: bool,
+}
+
+/// What becomes of a temporary table, or of its rows, at commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnCommit {
+    #[default]
+    Preserve,
+    Delete,
+    Drop,
+}
+
+impl From<sql::ast::OnCommit> for OnCommit {
+    fn from(c: sql::ast::OnCommit) -> OnCommit {
+        match c {
+            sql::ast::OnCommit::Preserve => OnCommit::Preserve,
+            sql::ast::OnCommit::Delete => OnCommit::Delete,
+            sql::ast::OnCommit::Drop => OnCommit::Drop,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

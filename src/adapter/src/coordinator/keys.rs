@@ -1,7 +1,7 @@
 //! Primary keys and unique constraints of tables: the keys that live rows have, as key bytes.
 //!
 //! The committer is the only writer, so a set of keys decides. It is rebuilt from the shards at start.
-//! A NULL in a unique (not primary) key never collides.
+//! A NULL in a unique (not primary) key never collides, unless it says NULLS NOT DISTINCT.
 
 use super::foreign::{Counted, Foreign};
 use crate::catalog::{Catalog, Item, ItemKind};
@@ -16,6 +16,7 @@ use std::sync::Arc;
 struct KeySet {
     name: String,
     columns: Vec<usize>,
+    equal_nulls: bool,
     codec: RowCodec,
     /// The keys are the rows.
     live: KeyedRows,
@@ -67,6 +68,7 @@ impl Keys {
                 KeySet {
                     name: c.name.clone(),
                     columns: c.columns.clone(),
+                    equal_nulls: c.equal_nulls,
                     live: KeyedRows::new(types.clone(), (0..types.len()).collect()),
                     codec: RowCodec::new(types),
                     computed: None,
@@ -80,6 +82,7 @@ impl Keys {
             sets.push(KeySet {
                 name: k.name.clone(),
                 columns: vec![],
+                equal_nulls: k.equal_nulls,
                 live: KeyedRows::new(key_types.clone(), (0..key_types.len()).collect()),
                 codec: RowCodec::new(key_types),
                 computed: Some(Computed { keys, filter, texts: k.keys.clone(), types, ctx }),
@@ -210,7 +213,9 @@ impl KeySet {
         for (i, end) in ends.iter().enumerate() {
             let key = &bytes[start..*end as usize];
             start = *end as usize;
-            if cols.iter().any(|c| c.is_null(i)) || holds.as_ref().is_some_and(|h| repr::column::get(h, &SqlType::Bool, i) != Value::Bool(true)) {
+            if !self.equal_nulls && cols.iter().any(|c| c.is_null(i))
+                || holds.as_ref().is_some_and(|h| repr::column::get(h, &SqlType::Bool, i) != Value::Bool(true))
+            {
                 continue;
             }
             *net.entry(key.into()).or_insert(0) += *deltas.diffs.get(i);

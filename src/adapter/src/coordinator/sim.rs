@@ -261,7 +261,7 @@ fn item(id: GlobalId, name: &str, kind: ItemKind, deps: Vec<GlobalId>) -> Box<It
 fn table() -> ItemKind {
     ItemKind::Table(Table {
         defaults: vec![None; 3],
-        primary_key: Some(Constraint { name: "pkey".into(), columns: vec![0], index: false }),
+        primary_key: Some(Constraint { name: "pkey".into(), columns: vec![0], index: false, equal_nulls: false }),
         unique: vec![],
         checks: vec![],
         temporary: false,
@@ -269,6 +269,7 @@ fn table() -> ItemKind {
         sequences: vec![],
         foreign: vec![],
         computed_keys: vec![],
+        on_commit: Default::default(),
     })
 }
 

@@ -264,7 +264,8 @@ impl Session {
             }
         }
         for (name, columns, primary) in shape.unique {
-            let c = Constraint { name, columns, index: false };
+            let equal_nulls = shape.equal_nulls.contains(&name);
+            let c = Constraint { name, columns, index: false, equal_nulls };
             match primary {
                 true => draft.table.primary_key = Some(c),
                 false => draft.table.unique.push(c),
@@ -647,8 +648,13 @@ impl Session {
         let mut draft = Draft::of(&old)?;
         let columns = p.keys.iter().map(|k| if let expr::Scalar::Column(c) = k { Some(*c) } else { None }).collect::<Option<Vec<usize>>>();
         match (columns, &p.filter_sql) {
-            (Some(columns), None) => draft.table.unique.push(Constraint { name: name.to_owned(), columns, index: true }),
-            (_, filter) => draft.table.computed_keys.push(ComputedKey { name: name.to_owned(), keys: p.key_sql.clone(), filter: filter.clone() }),
+            (Some(columns), None) => draft.table.unique.push(Constraint { name: name.to_owned(), columns, index: true, equal_nulls: p.equal_nulls }),
+            (_, filter) => draft.table.computed_keys.push(ComputedKey {
+                name: name.to_owned(),
+                keys: p.key_sql.clone(),
+                filter: filter.clone(),
+                equal_nulls: p.equal_nulls,
+            }),
         }
         draft.anew = true;
         self.finish_alter(&old, draft).await

@@ -175,7 +175,8 @@ impl Session {
     }
 
     fn table_item(&self, p: &CreateTablePlan, ops: &mut Vec<Op>) -> Result<Item, SqlError> {
-        let constraint = |c: &(String, Vec<usize>, bool)| Constraint { name: c.0.clone(), columns: c.1.clone(), index: false };
+        let constraint =
+            |c: &(String, Vec<usize>, bool)| Constraint { name: c.0.clone(), columns: c.1.clone(), index: false, equal_nulls: p.equal_nulls.contains(&c.0) };
         let id = self.shared.allocate_id();
         let mut table = Table {
             defaults: p.defaults.clone(),
@@ -187,6 +188,7 @@ impl Session {
             temporary: p.temporary,
             foreign: p.foreign.iter().map(|f| super::foreign::stored(f, id)).collect(),
             computed_keys: vec![],
+            on_commit: p.on_commit.into(),
         };
         self.check_lasting(&table, p.temporary)?;
         for s in &p.sequences {
@@ -228,6 +230,7 @@ impl Session {
             sequences: vec![],
             foreign: vec![],
             computed_keys: vec![],
+            on_commit: p.on_commit.into(),
         };
         let mut desc = p.desc;
         desc.keys.clear();
@@ -358,7 +361,7 @@ impl Session {
         }
         // The table that takes the key is another one.
         let on = if p.unique { self.add_unique(&p, &name.name).await? } else { p.on };
-        let def = IndexDef { order: p.order_sql, include: p.include, filter: p.filter_sql, hash: p.hash };
+        let def = IndexDef { order: p.order_sql, include: p.include, filter: p.filter_sql, hash: p.hash, equal_nulls: p.equal_nulls };
         let kind = ItemKind::Index { on, key: p.key_sql, def };
         let item = self.item(self.shared.allocate_id(), &name, kind, RelDesc::default(), p.create_sql, vec![on]);
         self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
@@ -682,7 +685,13 @@ pub(crate) fn table_sql(name: &FullName, desc: &RelDesc, table: &Table) -> Strin
     }
     let list = |c: &Constraint| c.columns.iter().map(|i| quote(&desc.names[*i])).collect::<Vec<_>>().join(", ");
     lines.extend(table.primary_key.iter().map(|c| format!("CONSTRAINT {} PRIMARY KEY ({})", quote(&c.name), list(c))));
-    lines.extend(table.unique.iter().filter(|c| !c.index).map(|c| format!("CONSTRAINT {} UNIQUE ({})", quote(&c.name), list(c))));
+    lines.extend(
+        table
+            .unique
+            .iter()
+            .filter(|c| !c.index)
+            .map(|c| format!("CONSTRAINT {} UNIQUE {}({})", quote(&c.name), if c.equal_nulls { "NULLS NOT DISTINCT " } else { "" }, list(c))),
+    );
     lines.extend(table.checks.iter().map(|(n, text)| format!("CONSTRAINT {} CHECK ({text})", quote(n))));
     format!("CREATE TABLE {} ({})", qualified(&name.schema, &name.name), lines.join(", "))
 }

@@ -5,13 +5,14 @@
 
 use super::read_set::ReadSet;
 use super::{Response, Session};
+use crate::catalog::{ItemKind, OnCommit};
 use crate::client::TransactionStatus;
 use crate::coordinator::foreign::Constraints;
 use crate::coordinator::request::{Op, Request, WriteTxn};
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Timestamp};
 use sql::ast::TransactionMode;
-use sql::plan::{CopySource, Plan};
+use sql::plan::{CopySource, Plan, WithItem};
 
 pub enum Transaction {
     None,
@@ -132,10 +133,10 @@ impl Session {
     /// Errors: 25006 for writes in a read-only transaction.
     pub(super) fn check_allowed(&self, plan: &Plan) -> Result<(), SqlError> {
         let read_only = match &self.txn {
-            Transaction::Open(o) if o.explicit => o.read_only,
+            Transaction::Open(o) if o.explicit => o.read_only || self.settings.get("transaction_read_only").is_ok_and(|v| v == "on"),
             _ => self.settings.get("default_transaction_read_only").is_ok_and(|v| v == "on"),
         };
-        if let (true, Some(what)) = (read_only, write_verb(plan)) {
+        if let (true, Some(what)) = (read_only && !self.writes_own(plan), write_verb(plan)) {
             return Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction")));
         }
         if let (Plan::Select(s), true) = (plan, read_only) {
@@ -146,6 +147,24 @@ impl Session {
         Ok(())
     }
 
+    /// Whether all that the statement writes is the session's own temporary tables, which a read-only transaction may.
+    fn writes_own(&self, plan: &Plan) -> bool {
+        let catalog = self.catalog();
+        let own = |id| catalog.item(id).is_some_and(|i| matches!(&i.kind, ItemKind::Table(t) if t.temporary));
+        match plan {
+            Plan::Insert(p) => own(p.table),
+            Plan::Update(p) => own(p.table),
+            Plan::Delete(p) => own(p.table),
+            Plan::Merge(p) => own(p.table),
+            Plan::CopyFrom(p) => own(p.table),
+            Plan::With(w) => {
+                let item = |i: &WithItem| !matches!(i, WithItem::Modify { plan, .. } if !self.writes_own(plan));
+                w.items.iter().all(item) && (matches!(w.body, Plan::Select(_)) || self.writes_own(&w.body))
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn begin(&mut self, tag: &str, modes: &[TransactionMode]) -> Result<Response, SqlError> {
         if self.txn.in_block() {
             self.notice("WARNING", SqlError::new(state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress"));
@@ -154,6 +173,9 @@ impl Session {
         if let Some(o) = self.txn.open() {
             o.explicit = true;
             o.read_only |= read_only;
+        }
+        if read_only {
+            self.settings.set("transaction_read_only", Some("on"), true)?;
         }
         self.apply_modes(modes)?;
         Ok(Response::Tag(tag.into()))
@@ -166,7 +188,7 @@ impl Session {
                     TransactionMode::Isolation(level) => self.settings.set("default_transaction_isolation", Some(level), false)?,
                     TransactionMode::ReadOnly => self.settings.set("default_transaction_read_only", Some("on"), false)?,
                     TransactionMode::ReadWrite => self.settings.set("default_transaction_read_only", Some("off"), false)?,
-                    TransactionMode::Deferrable(_) => {}
+                    TransactionMode::Deferrable(d) => self.settings.set("default_transaction_deferrable", Some(if *d { "on" } else { "off" }), false)?,
                 }
             }
             return Ok(Response::Tag("SET".into()));
@@ -186,6 +208,7 @@ impl Session {
                     if let Some(o) = self.txn.open() {
                         o.read_only = true;
                     }
+                    self.settings.set("transaction_read_only", Some("on"), true)?;
                 }
                 TransactionMode::ReadWrite => {
                     if let Some(o) = self.txn.open() {
@@ -194,8 +217,9 @@ impl Session {
                         }
                         o.read_only = false;
                     }
+                    self.settings.set("transaction_read_only", Some("off"), true)?;
                 }
-                TransactionMode::Deferrable(_) => {}
+                TransactionMode::Deferrable(d) => self.settings.set("transaction_deferrable", Some(if *d { "on" } else { "off" }), true)?,
             }
         }
         Ok(())
@@ -203,40 +227,85 @@ impl Session {
 
     pub(super) async fn commit_statement(&mut self, chain: bool) -> Result<Response, SqlError> {
         if !self.txn.in_block() {
+            if chain {
+                return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "COMMIT AND CHAIN can only be used in transaction blocks"));
+            }
             self.notice("WARNING", SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
             self.commit().await?;
             return Ok(Response::Tag("COMMIT".into()));
         }
+        let next = self.next_in_chain(chain);
         if self.txn.is_failed() {
             self.rollback();
-            self.chain(chain);
+            self.chain(next)?;
             return Ok(Response::Tag("ROLLBACK".into()));
         }
         self.commit().await?;
-        self.chain(chain);
+        self.chain(next)?;
         Ok(Response::Tag("COMMIT".into()))
     }
 
     pub(super) fn rollback_statement(&mut self, chain: bool) -> Result<Response, SqlError> {
         if !self.txn.in_block() {
+            if chain {
+                return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "ROLLBACK AND CHAIN can only be used in transaction blocks"));
+            }
             self.notice("WARNING", SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
         }
+        let next = self.next_in_chain(chain);
         self.rollback();
-        self.chain(chain);
+        self.chain(next)?;
         Ok(Response::Tag("ROLLBACK".into()))
     }
 
-    fn chain(&mut self, chain: bool) {
-        if chain {
-            self.txn.begin_implicit(super::now_micros());
-            if let Some(o) = self.txn.open() {
-                o.explicit = true;
+    /// What the transaction hands on to the one that AND CHAIN begins: whether it only reads, and its isolation level.
+    fn next_in_chain(&mut self, chain: bool) -> Option<(bool, String)> {
+        let level = self.settings.get("transaction_isolation").unwrap_or_default();
+        self.txn.open().filter(|_| chain).map(|o| (o.read_only, level))
+    }
+
+    fn chain(&mut self, next: Option<(bool, String)>) -> Result<(), SqlError> {
+        let Some((read_only, level)) = next else { return Ok(()) };
+        self.txn.begin_implicit(super::now_micros());
+        if let Some(o) = self.txn.open() {
+            o.explicit = true;
+            o.read_only = read_only;
+        }
+        if read_only {
+            self.settings.set("transaction_read_only", Some("on"), true)?;
+        }
+        self.settings.set("transaction_isolation", Some(&level), true)
+    }
+
+    /// ON COMMIT of temporary tables: rows that the transaction has written go again, or the tables.
+    fn end_temporary(&mut self) -> Result<(), SqlError> {
+        let Some(schema) = self.temp_schema.clone() else { return Ok(()) };
+        if self.txn.writes().is_empty() && self.txn.ddl().is_empty() {
+            return Ok(());
+        }
+        let catalog = self.catalog();
+        for item in catalog.items_in(&schema) {
+            let ItemKind::Table(table) = &item.kind else { continue };
+            match table.on_commit {
+                OnCommit::Preserve => {}
+                // There were none before.
+                OnCommit::Delete => {
+                    if let Some(o) = self.txn.open() {
+                        o.writes.retain(|w| w.0 != item.id);
+                    }
+                }
+                OnCommit::Drop => {
+                    let ids = catalog.drop_order(&[item.id], true)?;
+                    self.apply(vec![Op::Drop { ids }])?;
+                }
             }
         }
+        Ok(())
     }
 
     /// Commits what the transaction wrote and ends it. On an error it is rolled back.
     pub(super) async fn commit(&mut self) -> Result<(), SqlError> {
+        self.end_temporary()?;
         let Transaction::Open(open) = std::mem::replace(&mut self.txn, Transaction::None) else { return Ok(()) };
         self.cursors.retain(|_, c| c.is_held());
         // What sequences have given out is durable with the transaction that asked.

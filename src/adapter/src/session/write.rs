@@ -373,6 +373,10 @@ impl Session {
     /// The table's rows that have the key of one of `rows`.
     async fn rows_with_keys(&mut self, item: &Item, arbiter: &KeyOf, rows: &[Row], ctx: &EvalCtx) -> Result<Vec<Row>, SqlError> {
         let types = &item.desc.types;
+        // NULLs that equal each other no join finds.
+        if arbiter.equal_nulls {
+            return self.collect_relation(get(item)).await;
+        }
         let Some(columns) = &arbiter.columns else {
             let keys = evaluate_plain(&arbiter.keys, rows, types, ctx)?.into_iter().filter(|k| !k.iter().any(Value::is_null)).collect();
             return self.rows_by(item, &arbiter.keys, arbiter.filter.as_ref(), keys, None).await;
@@ -428,15 +432,16 @@ struct KeyOf {
     columns: Option<Vec<usize>>,
     keys: Vec<HirScalar>,
     filter: Option<HirScalar>,
+    equal_nulls: bool,
 }
 
 impl KeyOf {
     fn columns(c: &crate::catalog::Constraint) -> KeyOf {
-        KeyOf { name: c.name.clone(), columns: Some(c.columns.clone()), keys: vec![], filter: None }
+        KeyOf { name: c.name.clone(), columns: Some(c.columns.clone()), keys: vec![], filter: None, equal_nulls: c.equal_nulls }
     }
 
     fn computed(k: &sql::catalog::ComputedKey) -> KeyOf {
-        KeyOf { name: k.name.clone(), columns: None, keys: k.keys.clone(), filter: k.filter.clone() }
+        KeyOf { name: k.name.clone(), columns: None, keys: k.keys.clone(), filter: k.filter.clone(), equal_nulls: k.equal_nulls }
     }
 
     /// The row's key bytes; `None` where it has a NULL or the condition does not hold: nothing collides with it.
@@ -449,7 +454,7 @@ impl KeyOf {
                 (values, self.keys.iter().map(HirScalar::typ).collect())
             }
         };
-        if self.filter.is_some() && key.pop() != Some(Value::Bool(true)) || key.iter().any(Value::is_null) {
+        if self.filter.is_some() && key.pop() != Some(Value::Bool(true)) || !self.equal_nulls && key.iter().any(Value::is_null) {
             return Ok(None);
         }
         let mut bytes = Vec::new();

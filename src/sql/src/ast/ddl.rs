@@ -11,6 +11,16 @@ pub struct CreateTable {
     pub constraints: Vec<TableConstraint>,
     pub like: Vec<Like>,
     pub options: Vec<DdlOption>,
+    pub on_commit: OnCommit,
+}
+
+/// What becomes of a temporary table's rows when the transaction commits, or of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnCommit {
+    #[default]
+    Preserve,
+    Delete,
+    Drop,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +43,8 @@ pub struct ColumnDef {
     /// Names given to the column's PRIMARY KEY and UNIQUE.
     pub primary_name: Option<String>,
     pub unique_name: Option<String>,
+    /// UNIQUE NULLS NOT DISTINCT.
+    pub equal_nulls: bool,
 }
 
 /// `LIKE other INCLUDING …`.
@@ -135,7 +147,8 @@ pub struct TableConstraint {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConstraintKind {
     PrimaryKey(Vec<Ident>),
-    Unique(Vec<Ident>),
+    /// With NULLS NOT DISTINCT, if it says so.
+    Unique(Vec<Ident>, bool),
     Check(Expr, Span),
     ForeignKey(Vec<Ident>, Box<References>),
     Exclude,
@@ -196,6 +209,7 @@ pub struct CreateTableAs {
     pub columns: Vec<Ident>,
     pub query: Box<Query>,
     pub with_data: bool,
+    pub on_commit: OnCommit,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -226,6 +240,7 @@ pub struct CreateIndex {
     /// Operator classes that keys name: all find equal rows alike.
     pub opclasses: Vec<(usize, ObjectName)>,
     pub include: Vec<Ident>,
+    pub equal_nulls: bool,
     pub filter: Option<(Expr, Span)>,
     pub options: Vec<DdlOption>,
 }

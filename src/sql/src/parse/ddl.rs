@@ -163,8 +163,8 @@ impl Parser<'_> {
         if self.eat_kws(&["from", "source"]) {
             return self.table_from_source(name, if_not_exists, Vec::new());
         }
-        if self.is_kw("as") || self.is_kw("with") {
-            return self.create_table_as(name.in_temp(temporary), if_not_exists, Vec::new());
+        if self.is_kw("as") || self.is_kw("with") || self.is_kws(&["on", "commit"]) {
+            return self.create_table_as(name.in_temp(temporary), if_not_exists, Vec::new(), temporary);
         }
         if self.is_kw("of") || self.is_kws(&["partition", "of"]) {
             return Err(SqlError::unsupported("CREATE TABLE OF", "list the columns").at(self.pos()));
@@ -172,9 +172,18 @@ impl Parser<'_> {
         // `t (a, b) AS …` has names only.
         if self.is_punct("(") && matches!(self.tok_at(2), Tok::Punct("," | ")")) && !self.is_punct_at(1, ")") {
             let columns = self.col_id_list()?;
-            return self.create_table_as(name.in_temp(temporary), if_not_exists, columns);
+            return self.create_table_as(name.in_temp(temporary), if_not_exists, columns, temporary);
         }
-        let mut t = CreateTable { name, if_not_exists, temporary, columns: Vec::new(), constraints: Vec::new(), like: Vec::new(), options: Vec::new() };
+        let mut t = CreateTable {
+            name,
+            if_not_exists,
+            temporary,
+            columns: Vec::new(),
+            constraints: Vec::new(),
+            like: Vec::new(),
+            options: Vec::new(),
+            on_commit: OnCommit::Preserve,
+        };
         self.expect_punct("(")?;
         if !self.is_punct(")") {
             self.comma_list(|p| p.table_element(&mut t.columns, &mut t.constraints, &mut t.like))?;
@@ -189,21 +198,20 @@ impl Parser<'_> {
             }
         }
         t.options = self.with_options()?;
-        if self.is_kws(&["on", "commit"]) {
-            return Err(SqlError::unsupported("ON COMMIT", "delete the rows in the transaction").at(self.pos()));
-        }
+        t.on_commit = self.on_commit(temporary)?;
         Ok(Statement::CreateTable(Box::new(t)))
     }
 
-    fn create_table_as(&mut self, name: ObjectName, if_not_exists: bool, columns: Vec<Ident>) -> Result<Statement, SqlError> {
+    fn create_table_as(&mut self, name: ObjectName, if_not_exists: bool, columns: Vec<Ident>, temporary: bool) -> Result<Statement, SqlError> {
         self.with_options()?;
+        let on_commit = self.on_commit(temporary)?;
         self.expect_kw("as")?;
         let query = Box::new(self.query()?);
         let with_data = !self.eat_kws(&["with", "no", "data"]);
         if with_data {
             self.eat_kws(&["with", "data"]);
         }
-        Ok(Statement::CreateTableAs(Box::new(CreateTableAs { name, if_not_exists, columns, query, with_data })))
+        Ok(Statement::CreateTableAs(Box::new(CreateTableAs { name, if_not_exists, columns, query, with_data, on_commit })))
     }
 
     /// A column, a constraint or LIKE.
@@ -258,9 +266,10 @@ impl Parser<'_> {
             self.eat_kws(&["no", "inherit"]);
             ConstraintKind::Check(e, Span { start, end })
         } else if self.eat_kws(&["primary", "key"]) {
-            ConstraintKind::PrimaryKey(self.key_columns()?)
+            ConstraintKind::PrimaryKey(self.col_id_list()?)
         } else if self.eat_kw("unique") {
-            ConstraintKind::Unique(self.key_columns()?)
+            let equal = self.equal_nulls()?;
+            ConstraintKind::Unique(self.col_id_list()?, equal)
         } else if self.eat_kws(&["foreign", "key"]) {
             let columns = self.col_id_list()?;
             ConstraintKind::ForeignKey(columns, Box::new(self.references()?))
@@ -273,12 +282,35 @@ impl Parser<'_> {
         Ok(TableConstraint { name, kind, pos })
     }
 
-    fn key_columns(&mut self) -> Result<Vec<Ident>, SqlError> {
-        if self.eat_kw("nulls") {
-            self.eat_kw("not");
-            self.expect_kw("distinct")?;
+    /// NULLS [NOT] DISTINCT: whether NULLs are equal to each other.
+    fn equal_nulls(&mut self) -> Result<bool, SqlError> {
+        if !self.is_kw("nulls") || self.is_kw_at(1, "first") || self.is_kw_at(1, "last") {
+            return Ok(false);
         }
-        self.col_id_list()
+        self.next();
+        let not = self.eat_kw("not");
+        self.expect_kw("distinct")?;
+        Ok(not)
+    }
+
+    /// ON COMMIT of a temporary table.
+    fn on_commit(&mut self, temporary: bool) -> Result<OnCommit, SqlError> {
+        let pos = self.pos();
+        if !self.eat_kws(&["on", "commit"]) {
+            return Ok(OnCommit::Preserve);
+        }
+        if !temporary {
+            return Err(SqlError::new(repr::error::state::INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables").at(pos));
+        }
+        if self.eat_kw("drop") {
+            return Ok(OnCommit::Drop);
+        }
+        let delete = self.eat_kw("delete");
+        if !delete {
+            self.expect_kw("preserve")?;
+        }
+        self.expect_kw("rows")?;
+        Ok(if delete { OnCommit::Delete } else { OnCommit::Preserve })
     }
 
     fn references(&mut self) -> Result<References, SqlError> {
@@ -362,6 +394,7 @@ impl Parser<'_> {
             references: Vec::new(),
             primary_name: None,
             unique_name: None,
+            equal_nulls: false,
         };
         loop {
             let pos = self.pos();
@@ -380,10 +413,13 @@ impl Parser<'_> {
             } else if self.eat_kw("unique") {
                 c.unique = true;
                 c.unique_name = constraint;
+                c.equal_nulls = self.equal_nulls()?;
             } else if self.eat_kw("check") {
                 let start = self.span().end;
                 let e = self.parens(Self::expr)?;
                 c.checks.push((constraint, e, Span { start, end: self.last_end() - 1 }));
+                // Nothing inherits.
+                self.eat_kws(&["no", "inherit"]);
             } else if self.eat_kw("generated") {
                 let always = self.eat_kw("always");
                 if !always {
@@ -518,6 +554,7 @@ impl Parser<'_> {
             return Err(self.error());
         }
         let include = if self.eat_kw("include") { self.col_id_list()? } else { Vec::new() };
+        let equal_nulls = self.equal_nulls()?;
         let options = self.with_options()?;
         let mut filter = None;
         if self.eat_kw("where") {
@@ -525,7 +562,20 @@ impl Parser<'_> {
             let e = self.expr()?;
             filter = Some((e, self.span_from(start)));
         }
-        Ok(Statement::CreateIndex(Box::new(CreateIndex { name, if_not_exists, default, unique, on, method, keys, opclasses, include, filter, options })))
+        Ok(Statement::CreateIndex(Box::new(CreateIndex {
+            name,
+            if_not_exists,
+            default,
+            unique,
+            on,
+            method,
+            keys,
+            opclasses,
+            include,
+            equal_nulls,
+            filter,
+            options,
+        })))
     }
 
     /// The kind of object that DROP, ALTER, COMMENT ON and SHOW CREATE name.

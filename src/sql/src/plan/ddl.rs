@@ -22,6 +22,8 @@ pub struct TableShape {
     pub checks: Vec<(String, String, HirScalar)>,
     pub unique: Vec<(String, Vec<usize>, bool)>,
     pub foreign: Vec<ForeignPlan>,
+    /// Names of those in `unique` with NULLS NOT DISTINCT.
+    pub equal_nulls: Vec<String>,
     pub sequences: Vec<ColumnSequence>,
 }
 
@@ -43,7 +45,7 @@ impl Binder<'_> {
         for (at, l, rel) in likes {
             self.take_from(&mut shape, &name.name, at, l, &rel)?;
         }
-        let TableShape { desc, defaults, generated, checks, unique, foreign, sequences } = shape;
+        let TableShape { desc, defaults, generated, checks, unique, foreign, equal_nulls, sequences } = shape;
         Ok(Plan::CreateTable(Box::new(CreateTablePlan {
             name,
             if_not_exists: c.if_not_exists,
@@ -54,6 +56,8 @@ impl Binder<'_> {
             checks: checks.into_iter().map(|c| (c.0, c.1)).collect(),
             unique,
             foreign,
+            equal_nulls,
+            on_commit: c.on_commit,
             sequences,
             domains: self.depends_on(),
             options: plain_options(&c.options),
@@ -182,13 +186,14 @@ impl Binder<'_> {
             primary = Some((name, cols));
             Ok(())
         };
-        let mut wanted: Vec<(Option<String>, Vec<usize>)> = Vec::new();
+        let mut wanted: Vec<(Option<String>, Vec<usize>, bool)> = Vec::new();
+        let mut equal_nulls = Vec::new();
         for (i, c) in columns.iter().enumerate() {
             if c.primary_key {
                 set_primary(c.primary_name.clone(), vec![first + i], c.name.pos)?;
             }
             if c.unique {
-                wanted.push((c.unique_name.clone(), vec![first + i]));
+                wanted.push((c.unique_name.clone(), vec![first + i], c.equal_nulls));
             }
             for (n, e, span) in &c.checks {
                 check_list.push((n.clone(), e, *span));
@@ -197,7 +202,7 @@ impl Binder<'_> {
         for t in constraints {
             match &t.kind {
                 ConstraintKind::PrimaryKey(cols) => set_primary(t.name.clone(), self.key_columns(cols, &column)?, t.pos)?,
-                ConstraintKind::Unique(cols) => wanted.push((t.name.clone(), self.key_columns(cols, &column)?)),
+                ConstraintKind::Unique(cols, equal) => wanted.push((t.name.clone(), self.key_columns(cols, &column)?, *equal)),
                 ConstraintKind::Check(e, span) => check_list.push((t.name.clone(), e, *span)),
                 ConstraintKind::ForeignKey(..) => {}
                 ConstraintKind::Exclude => return Err(SqlError::unsupported("EXCLUDE", "keep a view that counts violations").at(t.pos)),
@@ -206,8 +211,9 @@ impl Binder<'_> {
         let taken = |n: &str, unique: &[(String, Vec<usize>, bool)]| {
             unique.iter().any(|u| u.0 == n) || base.is_some_and(|b| b.unique.iter().any(|u| u.0 == n) || b.def.checks.iter().any(|c| c.0 == n))
         };
-        let keys = primary.into_iter().map(|(name, cols)| (name, cols, true)).chain(wanted.into_iter().map(|(name, cols)| (name, cols, false)));
-        for (name, cols, is_primary) in keys.collect::<Vec<_>>() {
+        let keys =
+            primary.into_iter().map(|(name, cols)| (name, cols, true, false)).chain(wanted.into_iter().map(|(name, cols, equal)| (name, cols, false, equal)));
+        for (name, cols, is_primary, equal) in keys.collect::<Vec<_>>() {
             if is_primary {
                 cols.iter().for_each(|c| desc.types[*c].nullable = false);
             } else if unique.iter().any(|u| u.1 == cols) {
@@ -217,6 +223,9 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{n}\" already exists")));
             }
             let name = name.unwrap_or_else(|| numbered(&key_name(table, &cols, is_primary, &desc), &|n| taken(n, &unique)));
+            if equal {
+                equal_nulls.push(name.clone());
+            }
             unique.push((name, cols, is_primary));
         }
         for (_, cols, _) in &unique {
@@ -277,7 +286,7 @@ impl Binder<'_> {
             let name = name.unwrap_or_else(|| numbered(&stem, &taken));
             checks.push((name, self.check_text(e, &env, p.slice(span), &x), x));
         }
-        let mut shape = TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), sequences };
+        let mut shape = TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), equal_nulls, sequences };
         for (i, c) in columns.iter().enumerate() {
             for (name, r) in &c.references {
                 let key = self.foreign_key(table, &shape, base, name.as_deref(), &[ast::Ident { name: c.name.name.clone(), pos: r.pos }], r)?;
@@ -370,7 +379,14 @@ impl Binder<'_> {
         self.rename_columns(&mut desc, &c.columns, "CREATE TABLE AS specifies too many column names")?;
         desc.types.iter_mut().for_each(|t| t.nullable = true);
         self.distinct_names(&desc)?;
-        Ok(Plan::CreateTableAs(Box::new(CreateTableAsPlan { name, if_not_exists: c.if_not_exists, desc, query, with_data: c.with_data })))
+        Ok(Plan::CreateTableAs(Box::new(CreateTableAsPlan {
+            name,
+            if_not_exists: c.if_not_exists,
+            desc,
+            query,
+            with_data: c.with_data,
+            on_commit: c.on_commit,
+        })))
     }
 
     /// WITH CHECK OPTION, as a clause or among the options. Errors: 0A000 for a view that cannot be written through, with PostgreSQL's hint.
@@ -569,6 +585,7 @@ impl Binder<'_> {
             include,
             filter_sql,
             hash,
+            equal_nulls: i.equal_nulls,
             unique: i.unique,
             options: plain_options(&i.options),
             create_sql,
@@ -778,6 +795,7 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
         references: Vec::new(),
         primary_name: None,
         unique_name: None,
+        equal_nulls: false,
     }
 }
 

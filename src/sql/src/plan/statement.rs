@@ -300,6 +300,7 @@ impl Binder<'_> {
                     columns: Vec::new(),
                     query: Box::new(plain),
                     with_data: true,
+                    on_commit: ast::OnCommit::Preserve,
                 });
             }
         }

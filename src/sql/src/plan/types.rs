@@ -1,7 +1,7 @@
 //! Plans as data: one variant a statement.
 
 use super::source::FormatPlan;
-use crate::ast::{DiscardKind, FetchDirection, ForeignAction, ObjectKind, ShowKind, TransactionMode};
+use crate::ast::{DiscardKind, FetchDirection, ForeignAction, ObjectKind, OnCommit, ShowKind, TransactionMode};
 use crate::catalog::{FullName, ObjectRef};
 use crate::hir::{Hir, HirRec, HirScalar};
 use crate::parse::ParsedStatement;
@@ -505,6 +505,9 @@ pub struct CreateTablePlan {
     /// Name, columns, and whether it is the primary key.
     pub unique: Vec<(String, Vec<usize>, bool)>,
     pub foreign: Vec<ForeignPlan>,
+    /// Names of those in `unique` with NULLS NOT DISTINCT.
+    pub equal_nulls: Vec<String>,
+    pub on_commit: OnCommit,
     pub options: Vec<(String, String)>,
 }
 
@@ -533,6 +536,7 @@ pub struct CreateTableAsPlan {
     pub desc: RelDesc,
     pub query: SelectPlan,
     pub with_data: bool,
+    pub on_commit: OnCommit,
 }
 
 /// CREATE [MATERIALIZED] VIEW.
@@ -572,6 +576,8 @@ pub struct CreateIndexPlan {
     pub filter_sql: Option<String>,
     /// USING hash.
     pub hash: bool,
+    /// NULLS NOT DISTINCT.
+    pub equal_nulls: bool,
     pub unique: bool,
     pub options: Vec<(String, String)>,
     pub create_sql: String,
