@@ -190,3 +190,37 @@ fn a_record_that_is_too_long() {
     run.until("the line after it", |r| r.rows() == ["a", "b"]);
     assert_eq!(run.errors().len(), 1);
 }
+
+/// A file with another header is one error row, once; the others are read.
+#[test]
+fn a_file_with_another_header() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    write("a.csv", "id,name\n1,a\n");
+    write("b.csv", "id,other\n2,b\n");
+    for tail in [false, true] {
+        let format = Format::Csv { delimiter: b',', header: true, columns: 0 };
+        let spec = spec(file(&dir.path().join("*.csv"), tail, format), vec![relation(&[("name", Text.nullable()), ("id", Int4.nullable())], &[])]);
+        let mut run = Run::start(spec.clone());
+        run.until("the snapshot", |r| r.snapshot_done());
+        assert_eq!((run.rows(), run.errors().len()), (vec!["a|1".to_string()], 1), "{:?}", run.errors());
+        assert!(run.errors()[0].contains("b.csv:0") && run.errors()[0].contains("has no column \"name\""), "{:?}", run.errors());
+        if !tail {
+            continue;
+        }
+        append(&dir.path().join("b.csv"), "3,c\n");
+        write("c.csv", "\"no header\n");
+        append(&dir.path().join("a.csv"), "4,d\n");
+        run.until("the next row", |r| r.rows().len() == 2);
+        let durable = run.crash();
+        append(&dir.path().join("b.csv"), "5,e\n");
+        let mut run = Run::resume(spec, durable);
+        append(&dir.path().join("a.csv"), "6,f\n");
+        run.until("a row after the restart", |r| r.rows().len() == 3);
+        run.settle(Duration::from_millis(300));
+        assert_eq!(run.errors().len(), 1, "{:?}", run.errors());
+        // Mended in place.
+        write("b.csv", "name,id\nb,2\n");
+        run.until("the file that was mended", |r| r.rows().len() == 4);
+    }
+}

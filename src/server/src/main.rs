@@ -32,6 +32,9 @@ static ALLOC: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How long sessions get to end their statements after a signal.
 const DRAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// How long views, sources and folding get to end after that.
+const STOP: std::time::Duration = std::time::Duration::from_secs(15);
+
 /// Stack of each thread, reserved and not touched until used: expressions may nest 4,000 levels deep (`sql::parse`), and what
 /// plans, evaluates or drops them recurses.
 const STACK_BYTES: usize = 512 << 20;
@@ -104,7 +107,11 @@ async fn serve(args: ServeArgs) -> Result<(), String> {
     if tokio::time::timeout(DRAIN, listener).await.is_err() {
         tracing::warn!("some connections did not end in time");
     }
-    client.shutdown().await;
+    if tokio::time::timeout(STOP, client.shutdown()).await.is_err() {
+        // What was acknowledged is durable: this loses no more than the statements that were cut.
+        tracing::warn!("what still runs did not end in time and is cut off");
+        std::process::exit(0);
+    }
     tracing::info!("stopped");
     Ok(())
 }

@@ -117,6 +117,8 @@ struct Reader<'a> {
     /// Which file's header the decoders know.
     header_of: Option<u64>,
     finished: bool,
+    /// A file could not be opened or read since the last look for new ones.
+    trouble: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -143,6 +145,7 @@ impl<'a> Reader<'a> {
             files: Vec::new(),
             header_of: None,
             finished: false,
+            trouble: false,
         };
         match position {
             Some(p) if p.finished => return Ok(End::Finished),
@@ -196,7 +199,10 @@ impl<'a> Reader<'a> {
                 None => match Followed::open(path) {
                     Ok(f) if !self.files.iter().any(|o| o.inode == f.inode) => self.files.push(f),
                     Ok(_) => {}
-                    Err(e) => self.feed.status(SourceStatus::Stalled(format!("could not open file \"{}\": {e}", path.display())))?,
+                    Err(e) => {
+                        self.trouble = true;
+                        self.feed.status(SourceStatus::Stalled(format!("could not open file \"{}\": {e}", path.display())))?;
+                    }
                 },
             }
         }
@@ -254,11 +260,13 @@ impl<'a> Reader<'a> {
             }
             if scanned.elapsed() >= RESCAN {
                 scanned = Instant::now();
+                if !std::mem::take(&mut self.trouble) {
+                    self.feed.status(SourceStatus::Running)?;
+                }
                 self.discover()?;
                 self.let_go()?;
             }
             if self.pending_rows() > 0 {
-                self.feed.status(SourceStatus::Running)?;
                 self.stage(vec![], false)?;
             }
             if read > 0 {
@@ -306,20 +314,21 @@ impl<'a> Reader<'a> {
     /// Reads a chunk of file `i` and takes in its whole records. Returns the bytes read; `None` if it cannot be read now, which is reported.
     fn read_some(&mut self, i: usize) -> Result<Option<usize>, End> {
         let f = &mut self.files[i];
-        if f.compressed {
-            return Ok(Some(0));
-        }
         match f.read() {
             Ok(Ok(0)) => Ok(Some(0)),
-            Ok(Ok(_)) if f.at == 0 && is_compressed(&f.buf) => {
+            Ok(Ok(n)) if f.ignored => {
+                f.consume(f.buf.len());
+                Ok(Some(n))
+            }
+            Ok(Ok(n)) if f.at == 0 && is_compressed(&f.buf) => {
                 let what = format!("file \"{}\" is compressed", f.path);
                 if !self.tail {
                     return Err(End::Failed(format!("{what}: decompress it, then create the source again")));
                 }
                 tracing::warn!("{what}: it is skipped");
-                f.compressed = true;
-                f.buf = Vec::new();
-                Ok(Some(0))
+                f.ignored = true;
+                f.consume(f.buf.len());
+                Ok(Some(n))
             }
             Ok(Ok(n)) => {
                 self.feed.stats.bytes.fetch_add(n as u64, Ordering::Relaxed);
@@ -336,6 +345,7 @@ impl<'a> Reader<'a> {
             }
             Err(e) => {
                 let why = format!("could not read file \"{}\": {e}", f.path);
+                self.trouble = true;
                 self.feed.status(SourceStatus::Stalled(why))?;
                 Ok(None)
             }
@@ -417,18 +427,36 @@ impl<'a> Reader<'a> {
                 f.buf = bytes;
             }
             let Some(names) = names else { return Ok(false) };
-            let names = names.map_err(|e| End::Failed(format!("the header of \"{}\": {e}", f.path)))?;
-            f.header = Some(names);
-            if fresh {
-                f.consume(end.unwrap_or(0));
+            match names {
+                Ok(names) => f.header = Some(names),
+                Err(why) => return self.ignore(i, fresh.then_some(end).flatten(), &why),
             }
         }
-        let header = f.header.clone().unwrap_or_default();
-        for p in &mut self.pipelines {
-            p.decoder().set_header(&header).map_err(|e| End::Failed(format!("\"{}\": {e}", self.files[i].path)))?;
+        let header = self.files[i].header.clone().unwrap_or_default();
+        let known = self.pipelines.iter_mut().try_for_each(|p| p.decoder().set_header(&header));
+        let f = &mut self.files[i];
+        let end = (f.at == 0).then(|| csv::record_end(&f.buf, 0).unwrap_or(f.buf.len()));
+        if let Err(why) = known {
+            return self.ignore(i, end, &why);
         }
-        self.header_of = Some(self.files[i].inode);
+        f.consume(end.unwrap_or(0));
+        self.header_of = Some(f.inode);
         Ok(true)
+    }
+
+    /// File `i` has a header that does not fit: that is an error row, and nothing of the file is read. `end`: where the header ends in the buffer.
+    /// Errors: the file was read before, so its header did fit.
+    fn ignore(&mut self, i: usize, end: Option<usize>, why: &str) -> Result<bool, End> {
+        let f = &mut self.files[i];
+        let Some(end) = end else {
+            return Err(End::Failed(format!("the header of \"{}\" was changed: {why}", f.path)));
+        };
+        let record = Record { value: Some(&f.buf[..end]), path: &f.path, ..Default::default() };
+        let reason = format!("the file is not read: {why}");
+        self.pipelines.iter_mut().for_each(|p| p.quarantine(&record, &reason));
+        (f.ignored, f.header, self.header_of) = (true, None, None);
+        f.consume(f.buf.len());
+        Ok(false)
     }
 }
 

@@ -40,6 +40,9 @@ pub struct Mark {
     /// `offset` lies in a record that was too long: it goes on to the next newline.
     #[serde(default)]
     pub skip: bool,
+    /// Nothing of the file is a record: it is compressed, or its header is another one.
+    #[serde(default)]
+    pub ignored: bool,
 }
 
 /// A file that is being read.
@@ -55,8 +58,8 @@ pub struct Followed {
     tail: Vec<u8>,
     /// See [`Mark::skip`].
     pub skip: bool,
-    /// It turned out to be compressed: nothing of it is read.
-    pub compressed: bool,
+    /// See [`Mark::ignored`].
+    pub ignored: bool,
     /// The CSV header, once it was read.
     pub header: Option<Vec<String>>,
     /// When its path was first found to be another file or none.
@@ -78,7 +81,7 @@ impl Followed {
             head: Vec::new(),
             tail: Vec::new(),
             skip: false,
-            compressed: false,
+            ignored: false,
             header: None,
             gone_since: None,
         })
@@ -95,7 +98,7 @@ impl Followed {
             && self.file.read_exact_at(&mut tail, before).is_ok()
             && (tail.is_empty() || hash(&tail) == mark.tail.1);
         if same {
-            (self.at, self.skip) = (mark.offset, mark.skip);
+            (self.at, self.skip, self.ignored) = (mark.offset, mark.skip, mark.ignored);
             (self.head, self.tail) = (head, tail);
         }
         Ok(same)
@@ -103,7 +106,15 @@ impl Followed {
 
     pub fn mark(&self) -> Mark {
         let known = |bytes: &[u8]| (bytes.len() as u64, hash(bytes));
-        Mark { path: self.path.clone(), inode: self.inode, offset: self.at, head: known(&self.head), tail: known(&self.tail), skip: self.skip }
+        Mark {
+            path: self.path.clone(),
+            inode: self.inode,
+            offset: self.at,
+            head: known(&self.head),
+            tail: known(&self.tail),
+            skip: self.skip,
+            ignored: self.ignored,
+        }
     }
 
     /// Reads on, at most `CHUNK_BYTES`. Returns the number of bytes read; 0 at the end of the file.
@@ -113,7 +124,7 @@ impl Followed {
         let offset = self.at + have as u64;
         let len = self.file.metadata()?.len();
         if len < offset || (len > offset && !self.is_same_before(offset)?) {
-            (self.at, self.skip, self.compressed) = (0, false, false);
+            (self.at, self.skip, self.ignored) = (0, false, false);
             self.buf.clear();
             self.head.clear();
             self.tail.clear();
