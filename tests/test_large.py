@@ -165,3 +165,189 @@ def test_a_result_on_a_full_disk(tmp_path):
     finally:
         r.kill()
         subprocess.run(["umount", "-l", str(small)], check=True)
+
+
+PAD = "p" * 800
+# Some 80 MB, more than a transaction holds in memory.
+MANY = 100_000
+
+
+def copied(c, table: str, first: int, n: int = MANY):
+    with c.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+        for k in range(first, first + n, 1000):
+            copy.write("".join(f"{i}\t{PAD}\n" for i in range(k, k + 1000)))
+
+
+def parts(r) -> set[str]:
+    return {f for f in os.listdir(os.path.join(r.data_dir, "shards")) if f.endswith(".arrow")}
+
+
+def total(k: int) -> tuple[int, int]:
+    return (k, k * (k + 1) // 2)
+
+
+SUM = "SELECT count(*), coalesce(sum(k), 0)::int8 FROM "
+
+
+def test_a_large_transaction_reads_its_writes(riverdelta):
+    r = riverdelta
+    r.sql("CREATE TABLE t (k int PRIMARY KEY, v text)", "CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n, sum(k)::int8 AS s FROM t")
+    with r.connect(autocommit=False) as c:
+        c.execute("SELECT 1")
+        before = resident_mb(r)
+        reset_peak(r)
+        copied(c, "t", 1)
+        assert parts(r), "a part of it is in files"
+        assert c.execute(SUM + "t").fetchone() == total(MANY)
+        assert c.execute("SELECT n FROM m").fetchone() == (MANY,)
+        assert c.execute("SELECT length(v) FROM t WHERE k = 77").fetchall() == [(800,)]
+        assert r.sql(SUM + "t") == [(0, 0)], "nobody else sees them"
+        c.execute("SAVEPOINT s")
+        assert c.execute("DELETE FROM t WHERE k > 10").rowcount == MANY - 10
+        assert c.execute(SUM + "t").fetchone() == total(10)
+        copied(c, "t", MANY + 1)
+        assert c.execute("SELECT count(*) FROM t").fetchone() == (MANY + 10,)
+        c.execute("ROLLBACK TO s")
+        assert c.execute(SUM + "t").fetchone() == total(MANY)
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            c.execute("INSERT INTO t VALUES (500, '')")
+        c.execute("ROLLBACK TO s")
+        c.execute("UPDATE t SET k = k + 1")
+        c.execute("INSERT INTO t VALUES (1, '')")
+        assert c.execute(SUM + "t").fetchone() == total(MANY + 1)
+        c.commit()
+    assert r.sql(SUM + "t") == [total(MANY + 1)] == r.sql("SELECT n, s FROM m")
+    r.restart(kill=True)
+    assert r.sql(SUM + "t") == [total(MANY + 1)] == r.sql("SELECT n, s FROM m")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        r.sql(f"INSERT INTO t VALUES ({MANY + 1}, '')")
+
+
+def test_a_large_transaction_leaves_nothing_when_it_ends_otherwise(riverdelta):
+    r = riverdelta
+    r.sql("CREATE TABLE t (k int, v text)", "CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM t")
+    before = parts(r)
+    with r.connect(autocommit=False) as c:
+        copied(c, "t", 1)
+        assert parts(r) - before
+        c.rollback()
+        wait_until(lambda: parts(r) == before, 10, what="the parts are gone after ROLLBACK")
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            with c.cursor().copy("COPY t FROM STDIN") as copy:
+                for i in range(MANY):
+                    copy.write(f"{i}\t{PAD}\n")
+                copy.write("x\ty\n")
+        wait_until(lambda: parts(r) == before, 10, what="the parts are gone after an error")
+        c.rollback()
+    c = r.connect(autocommit=False)
+    copied(c, "t", 1)
+    c.close()
+    wait_until(lambda: parts(r) == before, 10, what="the parts are gone with the client")
+    c = r.connect(autocommit=False)
+    copied(c, "t", 1)
+    assert parts(r) - before
+    r.restart(kill=True)
+    assert parts(r) <= before, "a start removes what no tick names"
+    assert r.sql("SELECT count(*) FROM t") == [(0,)] == r.sql("SELECT n FROM m")
+
+
+def test_keys_and_conflicts_of_large_transactions(riverdelta):
+    r = riverdelta
+    r.sql("CREATE TABLE t (k int PRIMARY KEY, v text)", f"INSERT INTO t VALUES ({MANY}, 'old'), (-1, '')")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        with r.connect() as c:
+            copied(c, "t", 1)
+    assert r.sql(SUM + "t") == [(2, MANY - 1)]
+    # Two that meet in one key: the second to commit is told.
+    with r.connect(autocommit=False) as a, r.connect() as b:
+        copied(a, "t", 10_000_000)
+        b.execute("INSERT INTO t VALUES (10000007, 'b')")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            a.commit()
+    # What a transaction has read must not have changed through a large one, and the other way round.
+    with r.connect(autocommit=False) as a, r.connect(autocommit=False) as b:
+        a.execute("SELECT v FROM t WHERE k = 5")
+        a.execute("UPDATE t SET v = 'a' WHERE k = -1")
+        copied(b, "t", 1_000_000)
+        b.commit()
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            a.commit()
+    with r.connect(autocommit=False) as a, r.connect() as b:
+        assert a.execute("SELECT count(*) FROM t").fetchone()[0] > MANY
+        copied(a, "t", 2_000_000)
+        b.execute("INSERT INTO t VALUES (-2, 'b')")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            a.commit()
+    assert r.sql("SELECT count(*) FROM t") == [(MANY + 4,)]
+
+
+def test_large_statements_that_make_their_table(riverdelta):
+    r = riverdelta
+    source = f"SELECT g AS k, repeat('w', 800) || g AS v FROM generate_series(1, {MANY}) g"
+    before = parts(r)
+    with r.connect(autocommit=False) as c:
+        reset_peak(r)
+        resident = resident_mb(r)
+        assert c.execute(f"CREATE TABLE made AS {source}").statusmessage == f"SELECT {MANY}"
+        assert peak_mb(r) - resident < 300
+        assert parts(r) - before
+        assert c.execute(SUM + "made").fetchone() == total(MANY)
+        c.execute("DELETE FROM made WHERE k % 2 = 0")
+        assert c.execute("SELECT count(*) FROM made").fetchone() == (MANY // 2,)
+        c.execute("CREATE TABLE other (k int UNIQUE, v text)")
+        assert c.execute("INSERT INTO other SELECT * FROM made").rowcount == MANY // 2
+        assert c.execute("SELECT count(*), count(DISTINCT v) FROM made JOIN other USING (k, v)").fetchone() == (MANY // 2, MANY // 2)
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            c.execute("INSERT INTO other SELECT * FROM made WHERE k = 3")
+        c.rollback()
+    wait_until(lambda: parts(r) == before, 10, what="the parts are gone")
+    r.sql(f"CREATE TABLE made AS {source}")
+    r.sql("CREATE TABLE other (k int UNIQUE, v text)", "INSERT INTO other SELECT * FROM made", "INSERT INTO made SELECT k + 1, v FROM made")
+    r.restart(kill=True)
+    assert r.sql("SELECT count(*), count(DISTINCT k) FROM made") == [(2 * MANY, MANY + 1)]
+    assert r.sql(SUM + "other") == [total(MANY)]
+    r.sql("TRUNCATE made", "TRUNCATE other")
+    assert r.sql("SELECT (SELECT count(*) FROM made), (SELECT count(*) FROM other)") == [(0, 0)]
+
+
+def test_many_small_statements_in_one_block(riverdelta):
+    """They are put into files together."""
+    r = riverdelta
+    r.sql("CREATE TABLE t (k int PRIMARY KEY, v text)")
+    before = parts(r)
+    with r.connect(autocommit=False) as c:
+        for k in range(100):
+            c.execute("INSERT INTO t SELECT %s * 1000 + g, repeat('v', 1000) FROM generate_series(1, 1000) g", (k,))
+            if k == 40:
+                c.execute("SAVEPOINT s")
+        assert 0 < len(parts(r) - before) < 10
+        c.execute("ROLLBACK TO s")
+        assert c.execute("SELECT count(*), max(k) FROM t").fetchone() == (41_000, 41_000)
+        c.execute("INSERT INTO t VALUES (41001, '')")
+        c.commit()
+    assert r.sql("SELECT count(*), max(k) FROM t") == [(41_001, 41_001)]
+
+
+def test_a_large_transaction_on_a_full_disk(tmp_path):
+    """53100; nothing of it is left, and the server goes on."""
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "none", str(small)], capture_output=True).returncode != 0:
+        pytest.skip("a file system cannot be mounted here")
+    r = Riverdelta(small)
+    r.log = str(tmp_path / "log")
+    try:
+        r.start()
+        r.sql("CREATE TABLE t (k int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'old')")
+        many = "SELECT g, md5(g::text) || md5((g * 3)::text) || md5((g * 5)::text) || md5((g * 7)::text) FROM generate_series(2, 600000) g"
+        for _ in range(2):
+            with pytest.raises(psycopg.errors.DiskFull):
+                r.sql(f"INSERT INTO t {many}")
+            assert r.sql("SELECT count(*) FROM t") == [(1,)]
+        r.sql("INSERT INTO t VALUES (2, 'new')")
+        r.restart(kill=True)
+        assert r.sql("SELECT k FROM t ORDER BY k") == [(1,), (2,)]
+        assert not r.panics()
+    finally:
+        r.kill()
+        subprocess.run(["umount", "-l", str(small)], check=True)

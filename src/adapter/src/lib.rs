@@ -12,6 +12,8 @@
 pub mod builtin;
 /// Objects by id and by name.
 pub mod catalog;
+/// Changes to tables on their way to the commit.
+pub mod changes;
 /// What a connection holds: the seam to `server`.
 pub mod client;
 /// One thread that orders everything.

@@ -45,10 +45,12 @@ pub enum Command {
     DropDataflow {
         id: GlobalId,
     },
-    /// Changes of the given shards at time `t`; every shard is complete through `t`. Times of successive ticks increase.
+    /// Changes of the given shards at time `t`; every shard is complete through `t`. Times of successive ticks increase. `parts`: changes that are
+    /// too many to be held, read by whoever needs them.
     Tick {
         t: Timestamp,
         shards: Arc<Vec<(GlobalId, Deltas)>>,
+        parts: Vec<(GlobalId, Arc<dyn SnapshotReader>)>,
     },
     /// Reads below `since` of arrangement `index` are no longer needed.
     AllowCompaction {

@@ -132,9 +132,12 @@ impl Shared {
     }
 
     fn stage(&self, shard: GlobalId, part: &Deltas) -> Result<String, SqlError> {
-        let types = self.types(shard)?;
-        check_deltas(shard, &types, part)?;
-        let target = self.target(shard, &types, 0, true, "stage-before-sync");
+        self.stage_as(shard, &self.types(shard)?, part)
+    }
+
+    fn stage_as(&self, shard: GlobalId, types: &Arc<[ColType]>, part: &Deltas) -> Result<String, SqlError> {
+        check_deltas(shard, types, part)?;
+        let target = self.target(shard, types, 0, true, "stage-before-sync");
         let name = self.new_name(shard);
         let Some(file) = write_deltas(&target, name.clone(), &[(0, Arc::new(part.clone()))])? else {
             return Ok(name + NO_ROWS);
@@ -149,6 +152,10 @@ impl Shared {
     }
 
     fn unstage(&self, files: &[String]) {
+        if self.fatal.lock().is_some() {
+            // The tick that failed may have named them, and be durable.
+            return;
+        }
         let mut state = self.state.lock();
         let gone: Vec<Arc<FileRef>> = files.iter().filter_map(|f| state.staged.remove(f)).collect();
         drop(state);
@@ -156,14 +163,17 @@ impl Shared {
     }
 
     fn staged(&self, unit: &StagedUnit) -> Result<Snapshot, SqlError> {
+        self.parts(unit, self.types(unit.shard)?)
+    }
+
+    fn parts(&self, unit: &StagedUnit, types: Arc<[ColType]>) -> Result<Snapshot, SqlError> {
         let state = self.state.lock();
-        let shard = state.shards.get(&unit.shard).ok_or_else(|| no_shard(unit.shard))?;
         let mut files = Vec::new();
         for name in unit.files.iter().filter(|f| !f.ends_with(NO_ROWS)) {
             let file = state.staged.get(name).or_else(|| state.named.get(name));
             files.push(file.cloned().ok_or_else(|| no_part(name))?);
         }
-        Ok(Snapshot::new(shard.types.clone(), Timestamp::MAX, files, Vec::new()))
+        Ok(Snapshot::new(types, Timestamp::MAX, files, Vec::new()))
     }
 
     fn stats(&self) -> StoreStats {
@@ -463,7 +473,7 @@ fn check_deltas(id: GlobalId, types: &[ColType], deltas: &Deltas) -> Result<(), 
     }
 }
 
-/// Reads and stages from any thread; usable as long as the store is open.
+/// Reads and stages from any thread, and puts aside; usable as long as the store is open.
 #[derive(Clone)]
 pub struct StoreHandle {
     shared: Arc<Shared>,
@@ -481,9 +491,17 @@ impl StoreHandle {
     pub fn stage(&self, shard: GlobalId, part: &Deltas) -> Result<String, SqlError> {
         self.shared.stage(shard, part)
     }
+    /// As [`Store::stage`], for a shard that the tick that names the part may be the first to know. Errors: also XX000 for other columns.
+    pub fn stage_as(&self, shard: GlobalId, types: &[ColType], part: &Deltas) -> Result<String, SqlError> {
+        self.shared.stage_as(shard, &types.into(), part)
+    }
     /// As [`Store::unstage`].
     pub fn unstage(&self, files: &[String]) {
         self.shared.unstage(files);
+    }
+    /// The rows of parts that no tick has named yet, whether their shard is there or not. Errors: a part is not known.
+    pub fn unnamed(&self, unit: &StagedUnit, types: &[ColType]) -> Result<Snapshot, SqlError> {
+        self.shared.parts(unit, types.into())
     }
     /// As [`Store::staged`].
     pub fn staged(&self, unit: &StagedUnit) -> Result<Snapshot, SqlError> {

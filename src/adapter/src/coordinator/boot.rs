@@ -141,9 +141,9 @@ impl Coordinator {
             }
         }
         for (t, shards) in ticks {
-            self.cluster.send(Command::Tick { t, shards: Arc::new(shards) });
+            self.cluster.send(Command::Tick { t, shards: Arc::new(shards), parts: vec![] });
         }
-        self.cluster.send(Command::Tick { t: self.closed, shards: Arc::new(Vec::new()) });
+        self.cluster.send(Command::Tick { t: self.closed, shards: Arc::new(Vec::new()), parts: vec![] });
         self.hydrated = true;
         Ok(())
     }

@@ -3,12 +3,14 @@
 //! What is ready from tables and sources goes into one tick: one record, one fdatasync, one time. Transactions are
 //! validated in the order they came (optimistic, first committer wins): a conflict is 40001, a key met twice 23505.
 
+use super::reads::ShardSnapshot;
 use super::request::{Answer, WriteTxn};
 use super::touched::Touched;
 use super::{Coordinator, LEASE_MS};
 use crate::catalog::key;
+use crate::changes::Changes;
 use crate::session::read_set::KeyOf;
-use dataflow::Command;
+use dataflow::{Command, SnapshotReader};
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +39,6 @@ impl Pending {
 
 /// Changes of a shard beyond this are staged.
 const RECORD_BYTES_MAX: usize = 128 << 20;
-/// So large are the parts, about.
-const PART_BYTES: usize = 32 << 20;
 /// How long what sources brought waits after a tick that failed.
 pub(super) const RETRY_MS: u64 = 100;
 /// Rows a tick takes from sources before the rest waits for the next one.
@@ -73,33 +73,38 @@ impl Coordinator {
         let mut answers = Vec::new();
         let mut undo = super::keys::Undo::default();
         let mut touched = Touched::default();
-
         let mut bytes = 0;
+        let mut staged_units = Vec::new();
+        // Parts live at least until the tick names them.
+        let mut with_parts: Vec<Changes> = Vec::new();
+
         let mut rest = std::mem::take(&mut self.pending.writes).into_iter();
         while let Some((txn, answer)) = rest.next() {
-            bytes += txn.writes.iter().map(|w| w.1.rows.bytes()).sum::<usize>();
+            bytes += txn.writes.iter().map(|w| w.1.bytes()).sum::<usize>();
             if bytes > TICK_BYTES_MAX && !answers.is_empty() {
                 self.pending.writes.push((txn, answer));
                 break;
             }
             let checked = self.validate(&txn, &changes, &touched).and_then(|()| {
-                for (table, deltas) in &txn.writes {
+                for (table, changes) in &txn.writes {
                     if catalog.item(*table).is_none() {
                         let m = "could not serialize access: the table was dropped or altered meanwhile";
                         return Err(SqlError::new(state::SERIALIZATION_FAILURE, m).with_hint("The transaction might succeed if retried."));
                     }
-                    self.keys.apply(&catalog, *table, deltas, &mut undo)?;
+                    self.keys.apply(&catalog, *table, changes, &mut undo)?;
                 }
                 self.keys.foreign.check(&catalog, &self.keys, &txn.writes, &Default::default(), &txn.acted)
             });
             match checked {
                 Ok(()) => {
                     undo.commit_txn();
-                    for (table, deltas) in &txn.writes {
-                        touched.add(*table, deltas, &self.keys);
-                    }
-                    for (table, deltas) in txn.writes {
-                        changes.entry(table).or_default().push(deltas);
+                    for (table, written) in txn.writes {
+                        touched.add(table, &written, &self.keys);
+                        changes.entry(table).or_default().extend(written.rows().iter().cloned());
+                        if written.has_parts() {
+                            staged_units.extend(written.staged());
+                            with_parts.push(written);
+                        }
                     }
                     answers.push(answer);
                 }
@@ -115,7 +120,6 @@ impl Coordinator {
         let sequences = self.shared.sequences.take_changed();
         let mut meta = sequences.meta();
         let mut taken = Vec::new();
-        let mut staged_units = Vec::new();
         let mut rows = 0;
         let mut rest = std::mem::take(&mut self.pending.staged).into_iter().peekable();
         // The first always fits: what is large of a unit was staged.
@@ -136,7 +140,8 @@ impl Coordinator {
         }
         self.pending.staged = rest.collect();
 
-        let mut shards: Vec<(GlobalId, Deltas)> = changes.into_iter().map(|(id, parts)| (id, Deltas::concat(parts))).filter(|(_, d)| !d.is_empty()).collect();
+        let shards: Vec<(GlobalId, Deltas)> =
+            changes.into_iter().flat_map(|(id, parts)| parts.into_iter().map(move |d| (id, d))).filter(|d| !d.1.is_empty()).collect();
         if shards.is_empty() && meta.is_empty() && staged_units.is_empty() {
             // Transactions that changed nothing: they are as of the closed time.
             for answer in answers {
@@ -145,45 +150,35 @@ impl Coordinator {
             return true;
         }
         let started = std::time::Instant::now();
-        let appended = self.stage_large(&shards).and_then(|(small, large)| {
-            let staged = staged_units.iter().chain(&large).cloned().collect();
-            let tick = storage::Tick { t, lease: t + LEASE_MS, shards: small, staged, meta, ..Default::default() };
-            self.append(tick).inspect_err(|_| large.iter().for_each(|unit| self.store.unstage(&unit.files)))
-        });
-        if let Err(e) = appended {
-            self.keys.undo_tick(undo);
-            self.shared.sequences.put_back(sequences);
-            for answer in answers {
-                let _ = answer.send(Err(e.clone()));
+        let tick = storage::Tick { t, lease: t + LEASE_MS, staged: staged_units.clone(), meta, ..Default::default() };
+        let appended = self.append_changes(tick, shards);
+        drop(with_parts);
+        let shards = match appended {
+            Ok(shards) => shards,
+            Err(e) => {
+                self.keys.undo_tick(undo);
+                self.shared.sequences.put_back(sequences);
+                for answer in answers {
+                    let _ = answer.send(Err(e.clone()));
+                }
+                // Sources keep their place: the same units are tried again, after a pause that lets the disk recover.
+                tracing::warn!("tick {t} was abandoned: {e}");
+                self.shared.metrics.ticks_abandoned.inc();
+                taken.append(&mut self.pending.staged);
+                self.pending.staged = taken;
+                self.pending.retry_at = self.clock.now_ms() + RETRY_MS;
+                return false;
             }
-            // Sources keep their place: the same units are tried again, after a pause that lets the disk recover.
-            tracing::warn!("tick {t} was abandoned: {e}");
-            self.shared.metrics.ticks_abandoned.inc();
-            taken.append(&mut self.pending.staged);
-            self.pending.staged = taken;
-            self.pending.retry_at = self.clock.now_ms() + RETRY_MS;
-            return false;
-        }
+        };
         storage::kill_point("tick-after-append");
-        for unit in &staged_units {
-            // Part by part: a unit may be larger than one batch can be.
-            let parts: Result<Vec<Deltas>, SqlError> = self.store.staged(unit).and_then(|parts| parts.read(0, 1).collect());
-            match parts {
-                Ok(parts) => shards.extend(parts.into_iter().map(|part| (unit.shard, part))),
-                Err(e) => (self.fatal)(&format!("staged part of shard {} cannot be read back: {e}", unit.shard)),
-            }
-        }
+        let parts = self.read_back(&staged_units);
         let metrics = &self.shared.metrics;
         metrics.ticks.inc();
         metrics.tick_seconds.observe(started.elapsed().as_secs_f64());
         metrics.log_sync_seconds.observe(self.store.last_sync().as_secs_f64());
-        metrics.rows_ingested.inc_by(shards.iter().map(|s| s.1.len() as u64).sum());
-        for (id, _) in &shards {
-            self.last_write.insert(*id, t);
-        }
+        metrics.rows_ingested.inc_by(shards.iter().map(|s| s.1.len() as u64).chain(parts.iter().map(|p| p.1.rows())).sum());
         self.touched.note(touched, t);
-        self.closed = t;
-        self.cluster.send(Command::Tick { t, shards: Arc::new(shards) });
+        self.distribute(t, shards, parts);
         for answer in answers {
             let _ = answer.send(Ok(t));
         }
@@ -194,32 +189,52 @@ impl Coordinator {
         true
     }
 
-    /// A transaction whose changes would not fit one log record is written as parts, as a source's large unit is. Answers with what stays for the
-    /// record and what was staged. Errors: the disk's; nothing is left staged then.
-    fn stage_large(&self, shards: &[(GlobalId, Deltas)]) -> Result<(Vec<(GlobalId, Deltas)>, Vec<storage::StagedUnit>), SqlError> {
-        let (mut small, mut large) = (Vec::new(), Vec::<storage::StagedUnit>::new());
-        for (shard, deltas) in shards {
-            if deltas.rows.bytes() < RECORD_BYTES_MAX {
-                small.push((*shard, deltas.clone()));
+    /// Makes a tick with these changes durable; those that would not fit one log record are written as parts first, as a source's large unit is.
+    /// Answers with the changes, one or several for each shard. Errors: as for `append`; nothing is left staged then.
+    pub(super) fn append_changes(&mut self, mut tick: storage::Tick, changes: Vec<(GlobalId, Deltas)>) -> Result<Vec<(GlobalId, Deltas)>, SqlError> {
+        let mut by_shard: BTreeMap<GlobalId, Vec<Deltas>> = BTreeMap::new();
+        for (shard, deltas) in changes {
+            by_shard.entry(shard).or_default().push(deltas);
+        }
+        let handle = self.store.handle();
+        let (mut all, mut large) = (Vec::new(), Vec::new());
+        for (shard, parts) in by_shard {
+            if parts.iter().map(|d| d.rows.bytes()).sum::<usize>() < RECORD_BYTES_MAX {
+                let one = Deltas::concat(parts);
+                tick.shards.push((shard, one.clone()));
+                all.push((shard, one));
                 continue;
             }
-            let mut unit = storage::StagedUnit { shard: *shard, files: Vec::new() };
-            let rows = (deltas.len() * PART_BYTES / deltas.rows.bytes()).max(1);
-            for from in (0..deltas.len()).step_by(rows) {
-                let n = rows.min(deltas.len() - from);
-                let part = Deltas { rows: deltas.rows.slice(from, n), diffs: deltas.diffs.slice(from, n) };
-                match self.store.stage(*shard, &part) {
-                    Ok(file) => unit.files.push(file),
-                    Err(e) => {
-                        large.push(unit);
-                        large.iter().for_each(|unit| self.store.unstage(&unit.files));
-                        return Err(e);
-                    }
-                }
-            }
-            large.push(unit);
+            let known = self.store.shards().into_iter().find(|s| s.0 == shard).map(|s| s.1.to_vec());
+            let types = known.or_else(|| tick.create.iter().find(|c| c.0 == shard).map(|c| c.1.clone()));
+            let mut changes: Changes = parts.iter().cloned().collect();
+            changes.stage(&handle, shard, &types.unwrap_or_default())?;
+            tick.staged.extend(changes.staged());
+            // Parts live at least until the tick names them.
+            large.push(changes);
+            all.extend(parts.into_iter().map(|d| (shard, d)));
         }
-        Ok((small, large))
+        self.append(tick)?;
+        Ok(all)
+    }
+
+    /// Parts that a tick has just named, as the workers read them. They are in the files: what cannot be read now ends the process.
+    pub(super) fn read_back(&self, units: &[storage::StagedUnit]) -> Vec<(GlobalId, Arc<ShardSnapshot>)> {
+        let read = |unit: &storage::StagedUnit| match self.store.staged(unit) {
+            Ok(parts) => (unit.shard, Arc::new(ShardSnapshot(parts))),
+            Err(e) => (self.fatal)(&format!("staged part of shard {} cannot be read back: {e}", unit.shard)),
+        };
+        units.iter().map(read).collect()
+    }
+
+    /// Hands a durable tick to the workers: its time is closed.
+    pub(super) fn distribute(&mut self, t: Timestamp, shards: Vec<(GlobalId, Deltas)>, parts: Vec<(GlobalId, Arc<ShardSnapshot>)>) {
+        for id in shards.iter().map(|s| s.0).chain(parts.iter().map(|p| p.0)) {
+            self.last_write.insert(id, t);
+        }
+        self.closed = t;
+        let parts = parts.into_iter().map(|(id, reader)| (id, reader as Arc<dyn SnapshotReader>)).collect();
+        self.cluster.send(Command::Tick { t, shards: Arc::new(shards), parts });
     }
 
     /// Errors: 40001 if what the transaction read has changed since, in a tick or earlier in this one.

@@ -9,6 +9,7 @@ use super::request::{CheckWrites, Op, WriteTxn};
 use super::touched::Touched;
 use super::{Coordinator, IndexState, LEASE_MS};
 use crate::catalog::{key, Catalog, Item, ItemKind};
+use crate::changes::Changes;
 use crate::planner::{captured_ctx, default_key};
 use dataflow::Command;
 use plan::{DataflowDesc, Export};
@@ -31,7 +32,7 @@ impl Coordinator {
         }
         self.validate(&txn, &BTreeMap::new(), &Touched::default())?;
         let WriteTxn { ddl: ops, writes, acted, .. } = txn;
-        let writes: Vec<(GlobalId, Deltas)> = writes.into_iter().filter(|w| after.item(w.0).is_some()).collect();
+        let writes: Vec<(GlobalId, Changes)> = writes.into_iter().filter(|w| after.item(w.0).is_some()).collect();
         let after = Arc::new(after);
         let new_tables: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Create { item, .. } = op { Some(item.id) } else { None }).collect();
         for item in new_tables.iter().filter_map(|id| after.item(*id)) {
@@ -51,7 +52,7 @@ impl Coordinator {
         let sequences = self.shared.sequences.take_changed();
         tick.meta.splice(0..0, sequences.meta());
         let mut undo = Undo::default();
-        let written = writes.iter().try_for_each(|(table, deltas)| self.keys.apply(&after, *table, deltas, &mut undo));
+        let written = writes.iter().try_for_each(|(table, changes)| self.keys.apply(&after, *table, changes, &mut undo));
         let written = written.and_then(|()| self.check_foreign(&after, &writes, &replaced, &Default::default(), &acted));
         let appended = written.and_then(|()| self.append_ddl(tick, &before, &after, &writes));
         let shards = match appended {
@@ -65,13 +66,10 @@ impl Coordinator {
             }
         };
         let mut touched = Touched::default();
-        writes.iter().for_each(|(table, deltas)| touched.add(*table, deltas, &self.keys));
+        writes.iter().for_each(|(table, changes)| touched.add(*table, changes, &self.keys));
         self.touched.note(touched, t);
-        for (id, _) in &shards {
-            self.last_write.insert(*id, t);
-        }
-        self.closed = t;
-        self.cluster.send(Command::Tick { t, shards: Arc::new(shards) });
+        let parts = self.read_back(&writes.iter().flat_map(|w| w.1.staged()).collect::<Vec<_>>());
+        self.distribute(t, shards, parts);
         *self.catalog.write() = after.clone();
         self.follow(&before, &after, ops, t)?;
         Ok(t)
@@ -109,7 +107,7 @@ impl Coordinator {
     fn check_foreign(
         &self,
         catalog: &Catalog,
-        writes: &[(GlobalId, Deltas)],
+        writes: &[(GlobalId, Changes)],
         replaced: &[Replaced],
         deferred: &Constraints,
         acted: &Constraints,
@@ -127,7 +125,7 @@ impl Coordinator {
         }
         let mut undo = Undo::default();
         let result = self.replace_foreign(&c.catalog, &c.altered).and_then(|replaced| {
-            let applied = c.writes.iter().try_for_each(|(table, deltas)| self.keys.apply(&c.catalog, *table, deltas, &mut undo));
+            let applied = c.writes.iter().try_for_each(|(table, changes)| self.keys.apply(&c.catalog, *table, changes, &mut undo));
             let result = applied.and_then(|()| self.check_foreign(&c.catalog, &c.writes, &replaced, &c.deferred, &c.acted));
             self.keys.undo_txn(&mut undo);
             replaced.into_iter().for_each(|r| self.keys.foreign.restore(r));
@@ -143,19 +141,15 @@ impl Coordinator {
         mut tick: storage::Tick,
         before: &Catalog,
         after: &Catalog,
-        writes: &[(GlobalId, Deltas)],
+        writes: &[(GlobalId, Changes)],
     ) -> Result<Vec<(GlobalId, Deltas)>, SqlError> {
-        let mut by_shard: BTreeMap<GlobalId, Vec<Deltas>> = BTreeMap::new();
-        for (id, deltas) in writes {
-            by_shard.entry(*id).or_default().push(deltas.clone());
-        }
-        let shards: Vec<(GlobalId, Deltas)> = by_shard.into_iter().map(|(id, parts)| (id, Deltas::concat(parts))).filter(|s| !s.1.is_empty()).collect();
-        tick.shards = shards.clone();
+        let changes = writes.iter().flat_map(|(id, c)| c.rows().iter().filter(|d| !d.is_empty()).map(|d| (*id, d.clone()))).collect();
+        tick.staged.extend(writes.iter().flat_map(|w| w.1.staged()));
         if after.next_id != before.next_id {
             tick.meta.push((key::NEXT_ID.to_vec(), Some(after.next_id.to_string().into_bytes())));
         }
         storage::kill_point("ddl-before-append");
-        self.append(tick)?;
+        let shards = self.append_changes(tick, changes)?;
         storage::kill_point("ddl-after-append");
         Ok(shards)
     }

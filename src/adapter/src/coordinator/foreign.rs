@@ -12,6 +12,7 @@
 
 use super::keys::Keys;
 use crate::catalog::{Catalog, ForeignKey, Item, ItemKind};
+use crate::changes::Changes;
 use repr::error::state;
 use repr::{ColType, Deltas, GlobalId, RowCodec, SqlError, SqlType, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -124,23 +125,23 @@ impl Foreign {
     /// Whether what these changes, taken in already, have touched fits together. `deferred`: those that are not looked at yet; `acted`: those
     /// for which CASCADE or its like has changed all rows that there were.
     /// Errors: 23503; 40001 where a row came after CASCADE had done its work.
-    pub fn check(&self, catalog: &Catalog, keys: &Keys, writes: &[(GlobalId, Deltas)], deferred: &Constraints, acted: &Constraints) -> Result<(), SqlError> {
+    pub fn check(&self, catalog: &Catalog, keys: &Keys, writes: &[(GlobalId, Changes)], deferred: &Constraints, acted: &Constraints) -> Result<(), SqlError> {
         for (id, r) in self.all.iter().filter(|r| !deferred.contains(r.0)) {
-            for (table, deltas) in writes {
-                if *table == id.0 {
-                    for (key, _) in r.net(deltas).into_iter().filter(|n| n.1 > 0) {
-                        if r.refers(&key) && !keys.has(r.parent, &r.parent_key, &key) {
+            let lost = |key: &[u8]| r.refers(key) && !keys.has(r.parent, &r.parent_key, key);
+            for (table, changes) in writes.iter().filter(|w| w.0 == id.0 || w.0 == r.parent) {
+                changes.each(|deltas| {
+                    if *table == id.0 {
+                        if let Some((key, _)) = r.net(deltas).into_iter().find(|n| n.1 > 0 && lost(&n.0)) {
                             return Err(r.missing(catalog, id, &key));
                         }
                     }
-                }
-                if *table == r.parent {
-                    for key in keys.taken(r.parent, &r.parent_key, deltas) {
-                        if r.refers(&key) && !keys.has(r.parent, &r.parent_key, &key) {
+                    if *table == r.parent {
+                        if let Some(key) = keys.taken(r.parent, &r.parent_key, deltas).into_iter().find(|key| lost(key)) {
                             return Err(r.referred_to(catalog, id, &key, acted.contains(id)));
                         }
                     }
-                }
+                    Ok(())
+                })?;
             }
         }
         Ok(())

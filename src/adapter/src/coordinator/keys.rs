@@ -5,11 +5,12 @@
 
 use super::foreign::{Counted, Foreign};
 use crate::catalog::{Catalog, Item, ItemKind};
+use crate::changes::Changes;
 use crate::planner::Planner;
 use expr::{EvalCtx, Scalar};
 use repr::error::state;
 use repr::{ColType, Deltas, GlobalId, KeyedRows, RowCodec, SqlError, SqlType, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// One constraint's keys.
@@ -38,6 +39,10 @@ pub struct Keys {
     tables: HashMap<GlobalId, Vec<KeySet>>,
     pub foreign: Foreign,
 }
+
+/// The keys that a transaction under way has changed in one table, by constraint: how many rows more have each.
+#[derive(Default)]
+pub struct OwnKeys(Vec<HashMap<Box<[u8]>, i64>>);
 
 /// What to take back: changes of the transaction in hand, and of those accepted in this tick.
 #[derive(Default)]
@@ -131,29 +136,56 @@ impl Keys {
         Ok(())
     }
 
-    /// Errors: 23505 if the changes would make two rows share a key. Changes nothing.
-    pub fn check(&self, catalog: &Catalog, id: GlobalId, deltas: &Deltas) -> Result<(), SqlError> {
-        for set in self.tables.get(&id).into_iter().flatten() {
-            for (key, net) in set.net(deltas)? {
-                set.check(catalog, id, &key, net)?;
+    /// Errors: 23505 if a statement's changes, with what its transaction did before, would make two rows share a key. Changes nothing but `own`.
+    pub fn check(&self, catalog: &Catalog, id: GlobalId, deltas: &[Deltas], mut own: OwnKeys) -> Result<OwnKeys, SqlError> {
+        for (n, touched) in self.take_in(id, deltas, &mut own)?.into_iter().enumerate() {
+            let (Some(set), Some(own)) = (self.tables.get(&id).and_then(|s| s.get(n)), own.0.get(n)) else { continue };
+            for key in touched {
+                set.check(catalog, id, &key, own.get(&key).copied().unwrap_or(0))?;
             }
         }
-        Ok(())
+        Ok(own)
     }
 
-    /// As `check`, and takes the changes in, noting in `undo` how to go back.
-    pub fn apply(&mut self, catalog: &Catalog, id: GlobalId, deltas: &Deltas, undo: &mut Undo) -> Result<(), SqlError> {
-        self.foreign.apply(id, deltas, &mut undo.counted);
-        let Some(sets) = self.tables.get_mut(&id) else { return Ok(()) };
-        for (n, set) in sets.iter_mut().enumerate() {
-            for (key, net) in set.net(deltas)? {
-                set.check(catalog, id, &key, net)?;
-                if net > 0 && set.live.insert(&key, &key).is_none() {
-                    undo.txn.push((id, n, key, true));
-                } else if net < 0 && set.live.remove(&key).is_some() {
-                    undo.txn.push((id, n, key, false));
+    /// Adds changes to those that a transaction has made. The keys that they touch, for each constraint, in order.
+    /// Errors: those of the expressions that keys are of.
+    pub fn take_in(&self, id: GlobalId, deltas: &[Deltas], own: &mut OwnKeys) -> Result<Vec<BTreeSet<Box<[u8]>>>, SqlError> {
+        let sets = self.tables.get(&id).map_or(&[][..], |s| s);
+        own.0.resize_with(sets.len().max(own.0.len()), HashMap::new);
+        let take = |(set, own): (&KeySet, &mut HashMap<Box<[u8]>, i64>)| {
+            let mut touched = BTreeSet::new();
+            for d in deltas {
+                for (key, net) in set.net(d)? {
+                    *own.entry(key.clone()).or_default() += net;
+                    touched.insert(key);
                 }
             }
+            Ok(touched)
+        };
+        sets.iter().zip(&mut own.0).map(take).collect()
+    }
+
+    /// Takes a transaction's changes in, noting in `undo` how to go back. Errors: 23505 as for `check`; a part cannot be read.
+    pub fn apply(&mut self, catalog: &Catalog, id: GlobalId, changes: &Changes, undo: &mut Undo) -> Result<(), SqlError> {
+        if self.foreign.watches(id) {
+            changes.each(|deltas| {
+                self.foreign.apply(id, deltas, &mut undo.counted);
+                Ok(())
+            })?;
+        }
+        let Some(sets) = self.tables.get_mut(&id) else { return Ok(()) };
+        for (n, set) in sets.iter_mut().enumerate() {
+            if !changes.removes() {
+                // Piece by piece, since nothing makes room for what came before it.
+                changes.each(|deltas| set.net(deltas)?.into_iter().try_for_each(|(key, net)| set.take(catalog, id, n, key, net, undo)))?;
+                continue;
+            }
+            let mut all: BTreeMap<Box<[u8]>, i64> = BTreeMap::new();
+            changes.each(|deltas| {
+                set.net(deltas)?.into_iter().for_each(|(key, net)| *all.entry(key).or_default() += net);
+                Ok(())
+            })?;
+            all.into_iter().try_for_each(|(key, net)| set.take(catalog, id, n, key, net, undo))?;
         }
         Ok(())
     }
@@ -221,6 +253,17 @@ impl KeySet {
             *net.entry(key.into()).or_insert(0) += *deltas.diffs.get(i);
         }
         Ok(net)
+    }
+
+    /// Checks a key's change and takes it in.
+    fn take(&mut self, catalog: &Catalog, id: GlobalId, n: usize, key: Box<[u8]>, net: i64, undo: &mut Undo) -> Result<(), SqlError> {
+        self.check(catalog, id, &key, net)?;
+        if net > 0 && self.live.insert(&key, &key).is_none() {
+            undo.txn.push((id, n, key, true));
+        } else if net < 0 && self.live.remove(&key).is_some() {
+            undo.txn.push((id, n, key, false));
+        }
+        Ok(())
     }
 
     fn check(&self, catalog: &Catalog, id: GlobalId, key: &[u8], net: i64) -> Result<(), SqlError> {

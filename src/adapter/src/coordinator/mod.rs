@@ -226,8 +226,8 @@ impl Coordinator {
                 let result = self.check_writes(check);
                 let _ = answer.send(result);
             }
-            Request::CheckKeys(table, deltas, answer) => {
-                let _ = answer.send(self.keys.check(&self.catalog(), table, &deltas));
+            Request::CheckKeys(table, deltas, own, answer) => {
+                let _ = answer.send(self.keys.check(&self.catalog(), table, &deltas, own));
             }
             Request::Introspect(answer) => {
                 let _ = answer.send(self.introspect());
@@ -255,7 +255,7 @@ impl Coordinator {
         }
         self.store.close_through(now);
         self.closed = now;
-        self.cluster.send(Command::Tick { t: now, shards: Arc::new(Vec::new()) });
+        self.cluster.send(Command::Tick { t: now, shards: Arc::new(Vec::new()), parts: vec![] });
     }
 
     fn upkeep(&mut self) {

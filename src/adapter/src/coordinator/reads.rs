@@ -2,9 +2,10 @@
 //!
 //! A relation fed by a source is readable from the tick of its snapshot; reads that come earlier wait here.
 
-use super::request::{Answer, ReadAt, ReadRequest, ReadStarted, SubscribeRequest, SubscribeStarted};
+use super::request::{Answer, Own, ReadAt, ReadRequest, ReadStarted, SubscribeRequest, SubscribeStarted};
 use super::Coordinator;
 use crate::catalog::{Catalog, ItemKind};
+use crate::changes::Changes;
 use dataflow::protocol::DataflowCtx;
 use dataflow::{Command, PeekRequest, SnapshotReader};
 use plan::{DataflowDesc, Export, Import, PeekPlan};
@@ -56,7 +57,13 @@ impl Reads {
 }
 
 /// A storage snapshot as the workers read it.
-struct ShardSnapshot(storage::Snapshot);
+pub(super) struct ShardSnapshot(pub storage::Snapshot);
+
+impl ShardSnapshot {
+    pub(super) fn rows(&self) -> u64 {
+        self.0.rows()
+    }
+}
 
 impl SnapshotReader for ShardSnapshot {
     fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
@@ -64,6 +71,23 @@ impl SnapshotReader for ShardSnapshot {
     }
     fn inserts_only(&self) -> bool {
         self.0.inserts_only()
+    }
+}
+
+/// A table together with what a transaction is about to write to it.
+struct WithOwn {
+    table: Option<storage::Snapshot>,
+    own: Vec<Changes>,
+}
+
+impl SnapshotReader for WithOwn {
+    fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
+        let own: Vec<_> = self.own.iter().map(|c| c.read(part, parts)).collect();
+        let table = self.table.iter().map(|t| t.read(part, parts)).collect::<Vec<_>>();
+        Box::new(table.into_iter().flatten().chain(own.into_iter().flatten()))
+    }
+    fn inserts_only(&self) -> bool {
+        self.table.as_ref().is_none_or(storage::Snapshot::inserts_only) && !self.own.iter().any(Changes::removes)
     }
 }
 
@@ -206,7 +230,7 @@ impl Coordinator {
                     ctx: request.ctx.clone(),
                     quarantine: vec![],
                 };
-                if let Err(e) = self.create_dataflow(id, desc) {
+                if let Err(e) = self.create_dataflow_with(id, desc, &request.own) {
                     self.router.remove(id);
                     return Err(e);
                 }
@@ -235,10 +259,20 @@ impl Coordinator {
 
     /// Sends a dataflow to the workers with the snapshots of the shards it imports.
     pub(super) fn create_dataflow(&mut self, id: GlobalId, desc: DataflowDesc) -> Result<(), SqlError> {
+        self.create_dataflow_with(id, desc, &[])
+    }
+
+    /// `own`: what a transaction is about to write to some of the shards.
+    fn create_dataflow_with(&mut self, id: GlobalId, desc: DataflowDesc, own: &[Own]) -> Result<(), SqlError> {
         let mut shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)> = Vec::new();
         let mut past: Vec<(Timestamp, GlobalId, Deltas)> = Vec::new();
         for import in &desc.imports {
             if let Import::Shard { id, .. } = import {
+                if let Some(own) = own.iter().find(|o| o.table == *id) {
+                    let table = if own.made { None } else { Some(self.store.snapshot(*id, desc.as_of)?) };
+                    shards.push((*id, Arc::new(WithOwn { table, own: own.changes.clone() })));
+                    continue;
+                }
                 let snapshot = self.store.snapshot(*id, desc.as_of)?;
                 shards.push((*id, Arc::new(ShardSnapshot(snapshot))));
                 // What went by since `as_of`; while the system starts, all ticks since are still to come.

@@ -2,6 +2,8 @@
 
 use super::foreign::Constraints;
 use crate::catalog::{Catalog, Item};
+use crate::changes::Changes;
+use crate::coordinator::keys::OwnKeys;
 use crate::coordinator::router::{PeekReceiver, SubscribeReceiver};
 use crate::session::read_set::ReadSet;
 use plan::{Mir, PeekPlan};
@@ -40,8 +42,8 @@ pub enum Request {
     Hold(Option<Timestamp>, Answer<Timestamp>),
     ReleaseHold(Timestamp),
     Write(WriteTxn, Answer<Timestamp>),
-    /// Whether these changes alone would break the table's keys.
-    CheckKeys(GlobalId, Deltas, Answer<()>),
+    /// Whether these changes, with those that the transaction has made before, would break the table's keys. Answers with both together.
+    CheckKeys(GlobalId, Vec<Deltas>, OwnKeys, Answer<OwnKeys>),
     /// Whether these changes alone would break a key or a foreign key.
     CheckWrites(CheckWrites, Answer<()>),
     Introspect(oneshot::Sender<Introspection>),
@@ -52,7 +54,7 @@ pub enum Request {
 pub struct CheckWrites {
     /// With the transaction's own changes.
     pub catalog: Arc<Catalog>,
-    pub writes: Vec<(GlobalId, Deltas)>,
+    pub writes: Vec<(GlobalId, Changes)>,
     /// Tables whose foreign keys the transaction has changed: all their rows are looked at.
     pub altered: Vec<GlobalId>,
     pub deferred: Constraints,
@@ -70,6 +72,17 @@ pub struct ReadRequest {
     pub at: ReadAt,
     pub ctx: Arc<expr::EvalCtx>,
     pub limit: Option<u64>,
+    /// Changes of the reader's own transaction that are read with the relations.
+    pub own: Vec<Own>,
+}
+
+/// A table's changes that no tick has named yet, to be read as if one had.
+#[derive(Clone)]
+pub struct Own {
+    pub table: GlobalId,
+    pub changes: Vec<Changes>,
+    /// The transaction has made the table too: there is nothing else in it.
+    pub made: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +121,8 @@ pub struct SubscribeStarted {
 pub struct WriteTxn {
     /// Made before the writes.
     pub ddl: Vec<Op>,
-    pub writes: Vec<(GlobalId, Deltas)>,
+    /// By table, in no order that matters: what counts is each table's sum.
+    pub writes: Vec<(GlobalId, Changes)>,
     /// What was read, at `read_at`: a change to it since is a conflict.
     pub read_set: ReadSet,
     pub read_at: Option<Timestamp>,

@@ -12,6 +12,7 @@ use super::edges::{Clock, Connectors, Edges, Engine, NewSource};
 use super::request::{Event, Op, ReadAt, ReadRequest, ReadStarted, Request, WriteTxn};
 use super::{boot, Coordinator};
 use crate::catalog::{Constraint, Item, ItemKind, Source, SourceConnector, Table, ITEM_VERSION};
+use crate::changes::Changes;
 use crate::session::read_set::ReadSet;
 use crate::settings::Settings;
 use dataflow::{Command, SnapshotReader};
@@ -118,13 +119,18 @@ impl Engine for SimEngine {
                     _ => (world.view, world.view_as_of) = (Some(content), desc.as_of),
                 }
             }
-            Command::Tick { t, shards } => {
+            Command::Tick { t, shards, parts } => {
                 assert!(t >= world.last_tick, "the workers were told of {t} after {}", world.last_tick);
                 world.last_tick = t;
                 if t > world.view_as_of {
                     for (_, d) in shards.iter().filter(|s| s.0 == ACCOUNTS) {
                         if let Some(view) = &mut world.view {
                             add(view, d);
+                        }
+                    }
+                    for (_, reader) in parts.iter().filter(|p| p.0 == ACCOUNTS) {
+                        if let Some(view) = &mut world.view {
+                            read_all(reader).into_iter().for_each(|change| apply(view, &[change]));
                         }
                     }
                 }
@@ -481,6 +487,18 @@ impl Sim {
         self.run(|c| c.handle(Event::Request(Request::Write(txn, tx))))
     }
 
+    /// Changes as a session hands them over: those of a large transaction in files.
+    fn buffered(&mut self, changes: &[(Row, i64)]) -> Changes {
+        let mut out = Changes::from(deltas(changes));
+        if self.rng.one_in(3) {
+            if let Ok(store) = self.shared.store() {
+                // On a full disk they stay in memory.
+                let _ = out.stage(&store, ACCOUNTS, &types());
+            }
+        }
+        out
+    }
+
     fn number(&mut self) -> i64 {
         self.next_number += 1;
         self.next_number
@@ -512,7 +530,7 @@ impl Sim {
         let n = self.number();
         let id = self.rng.below(40) as i64;
         let changes: Vec<(Row, i64)> = vec![([id, 0, n], 1), ([id + 1_000, 0, n], 1)];
-        let writes = vec![(ACCOUNTS, deltas(&changes))];
+        let writes = vec![(ACCOUNTS, self.buffered(&changes))];
         self.send(WriteTxn { writes, ..WriteTxn::default() }, |answer| Sent { answer, changes, creates: None, inserts: true, reads: false })
     }
 
@@ -533,6 +551,7 @@ impl Sim {
             at: ReadAt::Latest,
             ctx: Arc::default(),
             limit: None,
+            own: vec![],
         };
         let (tx, mut rx) = oneshot::channel::<Result<ReadStarted, SqlError>>();
         if !self.run(|c| c.handle(Event::Request(Request::Read(request, tx)))) {
@@ -581,7 +600,7 @@ impl Sim {
         } else {
             read_set.whole.insert(ACCOUNTS);
         }
-        let txn = WriteTxn { writes: vec![(ACCOUNTS, deltas(&changes))], read_set, read_at: Some(t.at), ..WriteTxn::default() };
+        let txn = WriteTxn { writes: vec![(ACCOUNTS, self.buffered(&changes))], read_set, read_at: Some(t.at), ..WriteTxn::default() };
         self.send(txn, |answer| Sent { answer, changes, creates: None, inserts: false, reads: true })
     }
 

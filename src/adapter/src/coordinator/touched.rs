@@ -5,6 +5,7 @@
 //! Not here: whether a key is taken (`keys`).
 
 use super::keys::Keys;
+use crate::changes::Changes;
 use crate::session::read_set::KeyOf;
 use repr::{Deltas, GlobalId, Timestamp};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -23,12 +24,12 @@ pub struct Touched {
 
 impl Touched {
     /// Adds a transaction's changes.
-    pub fn add(&mut self, table: GlobalId, deltas: &Deltas, keys: &Keys) {
-        if deltas.len() > ROWS_MAX {
+    pub fn add(&mut self, table: GlobalId, changes: &Changes, keys: &Keys) {
+        if changes.has_parts() || changes.rows().iter().map(Deltas::len).sum::<usize>() > ROWS_MAX {
             self.whole.insert(table);
             return;
         }
-        for (n, keys) in keys.touched(table, deltas).into_iter().enumerate() {
+        for (n, keys) in changes.rows().iter().flat_map(|deltas| keys.touched(table, deltas).into_iter().enumerate()) {
             self.keys.entry((table, n)).or_default().extend(keys);
         }
     }

@@ -4,10 +4,11 @@ use super::query::{rows_stream, Row};
 use super::write::fill;
 use super::{Response, Session};
 use crate::client::{ByteStream, RowStream};
+use repr::batch::{BatchBuilder, PIECE_BYTES};
 use repr::encoding::{Encoding, Stream};
 use repr::error::state;
 use repr::text::{from_text, to_text};
-use repr::{binary, Batch, ColType, Deltas, GlobalId, SqlError, TextStyle, Value};
+use repr::{binary, ColType, Deltas, SqlError, TextStyle, Value};
 use sql::plan::{CopyFormat, CopyFromPlan, CopyHeader, CopySource, CopyToPlan};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -46,7 +47,20 @@ impl Session {
         let (columns, binary) = (p.columns.len(), p.format == CopyFormat::Binary);
         let stream = Stream::new(self.copy_encoding(p.encoding, &p.format)?);
         let table = self.table(p.table)?.name.clone();
-        let sink = CopySink { plan: p, table, style, stream, buffer: Vec::new(), rows: Vec::new(), parts: Vec::new(), line: 0, begun: false, ended: false };
+        let sink = CopySink {
+            plan: p,
+            table,
+            style,
+            stream,
+            buffer: Vec::new(),
+            rows: Vec::new(),
+            fresh_bytes: 0,
+            piece: None,
+            count: 0,
+            line: 0,
+            begun: false,
+            ended: false,
+        };
         Ok(Response::CopyIn { columns, binary, sink })
     }
 
@@ -65,10 +79,8 @@ impl Session {
 
 /// Rows that wait as values.
 const PART_ROWS: usize = 4096;
-/// One batch holds at most 2 GB of a text column.
-const COPY_BYTES_MAX: usize = 2_000 << 20;
 
-/// Takes COPY ... FROM STDIN: decodes whole records as they come, writes them at the end.
+/// Takes COPY ... FROM STDIN: decodes whole records as they come, checks and writes them in pieces.
 pub struct CopySink {
     plan: CopyFromPlan,
     /// The table's name.
@@ -77,9 +89,13 @@ pub struct CopySink {
     /// What comes, as UTF-8.
     stream: Stream,
     buffer: Vec<u8>,
-    /// The given columns of rows: the newest as values, the others as columns, which take a fraction of the memory.
+    /// The given columns of the newest rows, and the bytes that came with them.
     rows: Vec<Row>,
-    parts: Vec<Batch>,
+    fresh_bytes: usize,
+    /// Rows with all their columns that are not written yet.
+    piece: Option<BatchBuilder>,
+    /// Rows taken so far.
+    count: u64,
     line: usize,
     /// The header (binary signature, CSV header line) is read.
     begun: bool,
@@ -88,52 +104,27 @@ pub struct CopySink {
 }
 
 impl CopySink {
-    /// A CopyData message, cut anywhere.
-    pub async fn push(&mut self, data: &[u8]) -> Result<(), SqlError> {
+    /// A CopyData message, cut anywhere, for the session that the sink came from.
+    pub async fn push(&mut self, data: &[u8], session: &mut Session) -> Result<(), SqlError> {
         self.stream.push(data, &mut self.buffer)?;
-        self.decode(false)
+        self.decode(false)?;
+        self.fresh_bytes += data.len();
+        if self.rows.len() >= PART_ROWS || self.fresh_bytes >= PIECE_BYTES {
+            self.settle(session).await?;
+        }
+        Ok(())
     }
 
-    /// CopyDone. Returns the tag. Hand it back to the session it came from.
+    /// CopyDone. Returns the tag.
     pub async fn finish(mut self, session: &mut Session) -> Result<String, SqlError> {
-        self.stream.finish()?;
-        self.decode(true)?;
-        let table: GlobalId = self.plan.table;
-        let item = session.table(table)?;
-        let (_, ctx) = session.statement_ctx();
-        self.settle();
-        let given_types = self.given_types();
-        let own = self.plan.defaults.iter().enumerate().filter(|(c, _)| !self.plan.columns.contains(c));
-        let defaults: Vec<(usize, sql::HirScalar)> = own.filter_map(|(c, d)| Some((c, d.clone()?))).collect();
         let result = async {
-            let (mut deltas, mut count, mut bytes) = (Vec::new(), 0, 0);
-            for part in std::mem::take(&mut self.parts) {
-                let mut rows: Vec<Row> = Vec::with_capacity(part.len);
-                for i in 0..part.len {
-                    let mut given = part.row(&given_types, i);
-                    let mut row: Row = Vec::with_capacity(item.desc.arity());
-                    for c in 0..item.desc.arity() {
-                        row.push(match self.plan.columns.iter().position(|x| *x == c) {
-                            Some(i) => std::mem::replace(&mut given[i], Value::Null),
-                            None => Value::Null,
-                        });
-                    }
-                    rows.push(row);
-                }
-                fill(&mut rows, &defaults, &item.desc.types, &ctx)?;
-                session.check_rows(&item, &mut rows, &self.plan.checks, &ctx).map_err(|e| e.in_context(format!("COPY {}", item.name)))?;
-                let whole = Batch::try_from_rows(&item.desc.types, rows.iter().map(Vec::as_slice))?;
-                bytes += whole.bytes();
-                if bytes > COPY_BYTES_MAX {
-                    let e = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("COPY brings more than {} MB", COPY_BYTES_MAX >> 20));
-                    return Err(e.with_hint("copy in several statements"));
-                }
-                count += part.len;
-                deltas.push(Deltas::inserts(whole));
-            }
-            let written = session.write_all(vec![(item.clone(), Deltas::concat(deltas))]).await;
-            written.map_err(|e| if e.code == state::UNIQUE_VIOLATION { e.in_context(format!("COPY {}", item.name)) } else { e })?;
-            Ok(format!("COPY {count}"))
+            self.stream.finish()?;
+            self.decode(true)?;
+            self.settle(session).await?;
+            self.write(session).await?;
+            let item = session.table(self.plan.table)?;
+            session.end_pieces(&item).await?;
+            Ok(format!("COPY {}", self.count))
         }
         .await;
         if result.is_err() {
@@ -142,22 +133,42 @@ impl CopySink {
         result
     }
 
-    fn given_types(&self) -> Vec<ColType> {
-        self.plan.columns.iter().map(|c| self.plan.desc.types[*c].clone()).collect()
+    /// Completes and checks the rows that have come; writes them once there are enough.
+    async fn settle(&mut self, session: &mut Session) -> Result<(), SqlError> {
+        self.fresh_bytes = 0;
+        let item = session.table(self.plan.table)?;
+        let (_, ctx) = session.statement_ctx();
+        let (types, arity) = (&item.desc.types, item.desc.arity());
+        let own = self.plan.defaults.iter().enumerate().filter(|(c, _)| !self.plan.columns.contains(c));
+        let defaults: Vec<(usize, sql::HirScalar)> = own.filter_map(|(c, d)| Some((c, d.clone()?))).collect();
+        for given in std::mem::take(&mut self.rows).chunks_mut(PART_ROWS) {
+            let whole = |given: &mut Row| {
+                let mut row: Row = vec![Value::Null; arity];
+                self.plan.columns.iter().zip(given.iter_mut()).for_each(|(c, v)| row[*c] = std::mem::replace(v, Value::Null));
+                row
+            };
+            let mut rows: Vec<Row> = given.iter_mut().map(whole).collect();
+            fill(&mut rows, &defaults, types, &ctx)?;
+            session.check_rows(&item, &mut rows, &self.plan.checks, &ctx).map_err(|e| e.in_context(format!("COPY {}", item.name)))?;
+            self.count += rows.len() as u64;
+            for row in rows {
+                let piece = self.piece.get_or_insert_with(|| BatchBuilder::new(types));
+                if !piece.push(&row) {
+                    return Err(SqlError::internal("a value alone is below 1 GB"));
+                }
+                if piece.is_full() {
+                    self.write(session).await?;
+                }
+            }
+        }
+        Ok(())
     }
 
-    fn keep(&mut self, row: Row) {
-        self.rows.push(row);
-        if self.rows.len() >= PART_ROWS {
-            self.settle();
-        }
-    }
-
-    fn settle(&mut self) {
-        if !self.rows.is_empty() {
-            self.parts.extend(Batch::pieces_from_rows(&self.given_types(), self.rows.iter().map(Vec::as_slice)));
-            self.rows.clear();
-        }
+    async fn write(&mut self, session: &mut Session) -> Result<(), SqlError> {
+        let Some(piece) = self.piece.take() else { return Ok(()) };
+        let item = session.table(self.plan.table)?;
+        let written = session.write_piece(&item, Deltas::inserts(piece.finish())).await;
+        written.map_err(|e| if e.code == state::UNIQUE_VIOLATION { e.in_context(format!("COPY {}", item.name)) } else { e })
     }
 
     /// CopyFail, or the client vanished.
@@ -222,7 +233,7 @@ impl CopySink {
             return Err(self.context(e, None));
         }
         let row = fields.iter().enumerate().map(|(i, f)| self.value(i, f.as_deref())).collect::<Result<Row, _>>()?;
-        self.keep(row);
+        self.rows.push(row);
         Ok(())
     }
 
@@ -254,7 +265,7 @@ impl CopySink {
                 continue;
             }
             if self.plan.columns.is_empty() && text.is_empty() {
-                self.keep(vec![]);
+                self.rows.push(vec![]);
                 continue;
             }
             let fields: Result<Vec<_>, _> = fields(text);
@@ -348,7 +359,7 @@ impl CopySink {
                     return Ok(());
                 }
                 Tuple::Row(row, used) => {
-                    self.keep(row);
+                    self.rows.push(row);
                     at += used;
                 }
                 Tuple::Partial => break,

@@ -11,7 +11,7 @@ use repr::error::state;
 use repr::{GlobalId, RelDesc, SqlError, SqlType};
 use sql::ast::ObjectKind;
 use sql::catalog::{FullName, ObjectRef};
-use sql::plan::{CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, Plan};
+use sql::plan::{CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, Plan, RowChecks};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -218,7 +218,7 @@ impl Session {
         if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
             return Ok(None);
         }
-        let rows = if p.with_data { self.collect(p.query).await? } else { vec![] };
+        let rows = if p.with_data { Some(self.start_select(p.query).await?) } else { None };
         let n = p.desc.arity();
         let table = Table {
             defaults: vec![None; n],
@@ -240,9 +240,9 @@ impl Session {
         let item = Arc::new(self.item(self.shared.allocate_id(), &p.name, ItemKind::Table(table), desc, sql, deps));
         ops.push(Op::Create { item: Box::new((*item).clone()), plan: None });
         self.apply(ops)?;
-        let count = rows.len();
-        self.write(&item, rows.into_iter().map(|r| (r, 1)).collect()).await?;
-        Ok(p.with_data.then_some(count))
+        let Some(rows) = rows else { return Ok(None) };
+        let (_, ctx) = self.statement_ctx();
+        self.insert_pieces(&item, rows, &[], &RowChecks::default(), &ctx).await.map(Some)
     }
 
     async fn create_view(&mut self, mut p: CreateViewPlan, materialized: bool) -> Result<Response, SqlError> {

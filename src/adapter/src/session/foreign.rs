@@ -14,10 +14,11 @@ use super::read_set::{key_bytes, ReadSet};
 use super::work::{Change, Work};
 use super::{Response, Session};
 use crate::catalog::{ForeignKey, Item, ItemKind, Table};
+use crate::changes::Changes;
 use crate::coordinator::foreign::{as_type, Constraints};
 use crate::coordinator::request::{CheckWrites, Op, Request};
 use repr::error::state;
-use repr::{ColType, Deltas, GlobalId, RowCodec, SqlError, Value};
+use repr::{ColType, GlobalId, RowCodec, SqlError, Value};
 use sql::ast::ForeignAction;
 use sql::plan::{ForeignPlan, RowChecks};
 use std::collections::BTreeMap;
@@ -168,7 +169,7 @@ impl Session {
     }
 
     /// Whether the transaction with these writes too would be accepted, but for constraints that wait for the commit.
-    pub(super) async fn check_writes(&mut self, more: Vec<(GlobalId, Deltas)>) -> Result<(), SqlError> {
+    pub(super) async fn check_writes(&mut self, more: Vec<(GlobalId, Changes)>) -> Result<(), SqlError> {
         let mut writes = self.txn.writes().to_vec();
         writes.extend(more);
         let altered = |op: &Op| match op {

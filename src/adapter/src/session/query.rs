@@ -10,8 +10,9 @@ use super::read_set::ReadSet;
 use super::sorter::{self, Sorter};
 use super::{guarded, now_micros, Cancel, Response, Session};
 use crate::catalog::Catalog;
+use crate::changes::Changes;
 use crate::client::RowStream;
-use crate::coordinator::request::{Introspection, Op, ReadAt, ReadRequest, ReadStarted, Request};
+use crate::coordinator::request::{Introspection, Op, Own, ReadAt, ReadRequest, ReadStarted, Request};
 use crate::coordinator::router::PeekMessage;
 use crate::Shared;
 use expr::EvalCtx;
@@ -108,18 +109,15 @@ impl Session {
         Ok(Response::Rows { desc, rows: running.into_stream(), tag: "SELECT" })
     }
 
-    /// All rows of a query, finished.
-    pub(super) async fn collect(&mut self, plan: SelectPlan) -> Result<Vec<Row>, SqlError> {
-        let running = self.start_select(plan).await?;
-        running.collect().await
-    }
-
     /// All rows of a relation, in no order.
     pub(super) async fn collect_relation(&mut self, hir: Hir) -> Result<Vec<Row>, SqlError> {
+        self.start_relation(hir).await?.collect().await
+    }
+
+    pub(super) async fn start_relation(&mut self, hir: Hir) -> Result<Running, SqlError> {
         let types = hir.types();
         let finishing = Finishing { order_by: vec![], limit: None, offset: 0, project: (0..types.len()).collect() };
-        let running = self.start(hir, finishing, None).await?;
-        running.collect().await
+        self.start(hir, finishing, None).await
     }
 
     pub(super) async fn start_select(&mut self, plan: SelectPlan) -> Result<Running, SqlError> {
@@ -156,8 +154,10 @@ impl Session {
             // The past is as it was: without what the transaction is about to write.
             Some(at) => *at = self.past(&catalog, &mir, *at)?,
         }
-        let relations = mir.global_ids();
-        let (peek, shown) = tokio::task::block_in_place(|| self.plan_peek(&catalog, mir, finishing, &ctx))?;
+        let own = if as_of.is_none() { self.own_parts(&mir) } else { vec![] };
+        let made: Vec<GlobalId> = own.iter().filter(|o| o.made).map(|o| o.table).collect();
+        let relations = mir.global_ids().into_iter().filter(|id| !made.contains(id)).collect();
+        let (peek, shown) = tokio::task::block_in_place(|| self.plan_peek(&catalog, mir, finishing, &ctx, &own))?;
         let Peek { plan, imports, finishing: rest } = peek;
         let types = match &plan {
             PeekPlan::Constant { types, .. } => types.clone(),
@@ -178,7 +178,7 @@ impl Session {
             (true, Some(n)) => Some(n.saturating_add(rest.offset)),
             _ => None,
         };
-        let request = ReadRequest { plan, imports, relations, at, ctx: Arc::new(ctx), limit };
+        let request = ReadRequest { plan, imports, relations, at, ctx: Arc::new(ctx), limit, own };
         let shared = self.shared.clone();
         let started = guarded(&self.cancel, self.deadline, shared.ask(|answer| Request::Read(request, answer))).await??;
         if !self.txn.in_block() {
@@ -201,14 +201,18 @@ impl Session {
     }
 
     /// How a query is answered, and what it reads as the optimized plan shows it.
-    fn plan_peek(&self, catalog: &Arc<Catalog>, mir: Mir, finishing: Finishing, ctx: &EvalCtx) -> Result<(Peek, ReadSet), SqlError> {
+    fn plan_peek(&self, catalog: &Arc<Catalog>, mir: Mir, finishing: Finishing, ctx: &EvalCtx, own: &[Own]) -> Result<(Peek, ReadSet), SqlError> {
         let names = |id: GlobalId| catalog.item(id).map_or_else(|| id.to_string(), |i| i.name.clone());
         let octx = OptimizeCtx { one_off: true, ctx, disable: !self.settings.optimizer_enabled(), names: &names };
         let mir = optimize::optimize(mir, &octx)?;
         // Arrangements that run: the transaction's own do not yet.
         let running = self.shared.catalog();
         let young = self.young();
-        let readable = |id| self.shared.planner.indexes_on(&running, id).into_iter().filter(|i| !young.contains(&i.0)).collect();
+        let readable = |id| {
+            // What the transaction is about to write is in no arrangement.
+            let indexes = if own.iter().any(|o| o.table == id) { vec![] } else { self.shared.planner.indexes_on(&running, id) };
+            indexes.into_iter().filter(|i| !young.contains(&i.0)).collect()
+        };
         let read = ReadSet::of(catalog, &mir, ctx);
         Ok((optimize::plan_peek(&mir, finishing, &octx, &readable)?, read))
     }
@@ -269,6 +273,16 @@ impl Session {
         }
         add_writes(mir, writes, &made);
         Ok(())
+    }
+
+    /// The transaction's changes of the tables that a plan reads, where a part of them is in files.
+    fn own_parts(&self, mir: &Mir) -> Vec<Own> {
+        let (writes, made) = (self.txn.writes(), self.made_here());
+        let of = |id: GlobalId| {
+            let changes: Vec<Changes> = writes.iter().filter(|w| w.0 == id).map(|w| w.1.clone()).collect();
+            changes.iter().any(Changes::has_parts).then(|| Own { table: id, changes, made: made.contains(&id) })
+        };
+        mir.global_ids().into_iter().filter_map(of).collect()
     }
 
     /// What others have made since the block's first read: not readable at its time.
@@ -346,16 +360,22 @@ fn is_table(item: &crate::catalog::Item) -> bool {
     matches!(item.kind, crate::catalog::ItemKind::Table(_))
 }
 
-fn add_writes(mir: &mut Mir, writes: &[(GlobalId, Deltas)], made: &BTreeSet<GlobalId>) {
-    if let Mir::Get { id: Id::Global(id), types, .. } = mir {
-        let rows: Vec<(Row, Diff)> =
-            writes.iter().filter(|w| w.0 == *id).flat_map(|(_, d)| (0..d.len()).map(|i| (d.rows.row(types, i), *d.diffs.get(i))).collect::<Vec<_>>()).collect();
+/// Lays the transaction's changes over the tables that it has changed; those of which a part is in files are read with the tables.
+fn add_writes(mir: &mut Mir, writes: &[(GlobalId, Changes)], made: &BTreeSet<GlobalId>) {
+    if let Mir::Get { id: Id::Global(id), types, keys } = mir {
+        let own = || writes.iter().filter(|w| w.0 == *id).map(|w| &w.1);
+        if own().any(Changes::has_parts) {
+            // The table's keys hold for the sum only.
+            keys.clear();
+            return;
+        }
+        let of = |d: &Deltas| (0..d.len()).map(|i| (d.rows.row(types, i), *d.diffs.get(i))).collect::<Vec<_>>();
+        let rows: Vec<(Row, Diff)> = own().flat_map(Changes::rows).flat_map(of).collect();
         let wrote = !rows.is_empty();
         let own = Mir::Constant { rows: Ok(rows), types: types.clone() };
         if made.contains(id) {
             *mir = own;
         } else if wrote {
-            // The table's keys hold for the sum only.
             let get = Mir::Get { id: Id::Global(*id), types: types.clone(), keys: vec![] };
             *mir = get.union(own);
         }

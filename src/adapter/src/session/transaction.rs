@@ -5,14 +5,21 @@
 
 use super::read_set::ReadSet;
 use super::{Response, Session};
-use crate::catalog::{ItemKind, OnCommit};
+use crate::catalog::{Item, ItemKind, OnCommit};
+use crate::changes::Changes;
 use crate::client::TransactionStatus;
 use crate::coordinator::foreign::Constraints;
+use crate::coordinator::keys::OwnKeys;
 use crate::coordinator::request::{Op, Request, WriteTxn};
 use repr::error::state;
-use repr::{Deltas, GlobalId, SqlError, Timestamp};
+use repr::{ColType, Deltas, GlobalId, SqlError, Timestamp};
 use sql::ast::TransactionMode;
 use sql::plan::{CopySource, Plan, WithItem};
+use std::collections::BTreeMap;
+use storage::StoreHandle;
+
+/// What a transaction holds in memory of its changes.
+const HELD_BYTES_MAX: usize = 64 << 20;
 
 pub enum Transaction {
     None,
@@ -32,8 +39,12 @@ pub struct Open {
     /// The time it reads at, held.
     pub read_at: Option<Timestamp>,
     pub read_set: ReadSet,
-    /// Changes by table, in order.
-    pub writes: Vec<(GlobalId, Deltas)>,
+    /// Changes by table, in order. Those that were staged together stand in the first of them.
+    pub writes: Vec<(GlobalId, Changes)>,
+    /// Bytes of them that are in memory.
+    pub held_bytes: usize,
+    /// What they do to the keys of tables that have any; made anew from them where it is missing.
+    pub keys: BTreeMap<GlobalId, OwnKeys>,
     /// Foreign keys for which CASCADE and its like have changed rows.
     pub acted: Constraints,
     /// SET CONSTRAINTS so far: names (None: ALL), and whether they wait for the commit.
@@ -96,7 +107,7 @@ impl Transaction {
     pub fn started_micros(&self) -> Option<i64> {
         self.get().map(|o| o.started_micros)
     }
-    pub fn writes(&self) -> &[(GlobalId, Deltas)] {
+    pub fn writes(&self) -> &[(GlobalId, Changes)] {
         self.get().map_or(&[], |o| &o.writes)
     }
     pub fn deferral(&self) -> &[(Option<Vec<String>>, bool)] {
@@ -118,6 +129,11 @@ impl Transaction {
     pub fn fail(&mut self) {
         if let Transaction::Open(o) = self {
             o.failed = true;
+            if o.savepoints.is_empty() {
+                // Nothing of it will be committed.
+                (o.writes, o.held_bytes) = (Vec::new(), 0);
+                o.keys.clear();
+            }
         }
     }
     /// Forgets everything; returns the held time, which the caller gives back, and the catalog changes that are not to be.
@@ -292,6 +308,7 @@ impl Session {
                 OnCommit::Delete => {
                     if let Some(o) = self.txn.open() {
                         o.writes.retain(|w| w.0 != item.id);
+                        o.keys.remove(&item.id);
                     }
                 }
                 OnCommit::Drop => {
@@ -315,7 +332,10 @@ impl Session {
         } else {
             // Changes to the catalog alone do not depend on rows.
             let read_at = open.read_at.or(open.validate_from).filter(|_| !open.writes.is_empty() || open.rewrites);
-            let write = WriteTxn { ddl: open.ddl.clone(), writes: open.writes, read_set: open.read_set, read_at, acted: open.acted };
+            let mut writes: BTreeMap<GlobalId, Changes> = BTreeMap::new();
+            open.writes.into_iter().for_each(|(table, changes)| writes.entry(table).or_default().append(changes));
+            let writes = writes.into_iter().collect();
+            let write = WriteTxn { ddl: open.ddl.clone(), writes, read_set: open.read_set, read_at, acted: open.acted };
             // From here on the commit stands even if the client vanishes: no cancel.
             self.shared.ask(|answer| Request::Write(write, answer)).await.map(|_| ())
         };
@@ -378,6 +398,8 @@ impl Session {
         let (_, writes, ddl) = open.savepoints[n];
         open.savepoints.truncate(n + 1);
         open.writes.truncate(writes);
+        open.held_bytes = open.writes.iter().map(|w| w.1.bytes()).sum();
+        open.keys.clear();
         open.failed = false;
         let undone = open.ddl.split_off(ddl);
         if !undone.is_empty() {
@@ -406,13 +428,51 @@ impl Session {
         }
     }
 
-    pub(super) fn buffer_write(&mut self, table: GlobalId, deltas: Deltas) {
-        if deltas.is_empty() {
-            return;
+    /// Buffers changes of a statement; in files, once the transaction holds too much. Errors: 53100 or 58030 from the disk.
+    pub(super) fn buffer_write(&mut self, item: &Item, deltas: Vec<Deltas>) -> Result<(), SqlError> {
+        let store = self.shared.store()?;
+        let catalog = self.catalog();
+        let Some(o) = self.txn.open() else { return Ok(()) };
+        let changes: Changes = deltas.into_iter().filter(|d| !d.is_empty()).collect();
+        if changes.is_empty() {
+            return Ok(());
         }
-        if let Some(o) = self.txn.open() {
-            o.writes.push((table, deltas));
+        o.held_bytes += changes.bytes();
+        o.writes.push((item.id, changes));
+        if o.held_bytes >= HELD_BYTES_MAX {
+            let types = |id: GlobalId| catalog.item(id).map(|i| i.desc.types.clone());
+            tokio::task::block_in_place(|| o.stage(&store, types))?;
         }
+        Ok(())
+    }
+}
+
+impl Open {
+    /// Writes the changes held in memory to files. What belongs to a savepoint stays behind it.
+    fn stage(&mut self, store: &StoreHandle, types: impl Fn(GlobalId) -> Option<Vec<ColType>>) -> Result<(), SqlError> {
+        let mut ends: Vec<usize> = self.savepoints.iter().map(|s| s.1.min(self.writes.len())).chain([self.writes.len()]).collect();
+        ends.dedup();
+        let mut from = 0;
+        for end in ends {
+            let between = &mut self.writes[from..end];
+            let mut first: BTreeMap<GlobalId, usize> = BTreeMap::new();
+            for i in 0..between.len() {
+                let at = *first.entry(between[i].0).or_insert(i);
+                if at < i {
+                    let more = std::mem::take(&mut between[i].1);
+                    between[at].1.append(more);
+                }
+            }
+            for (table, at) in first {
+                // Of a table that is gone nothing will be committed.
+                if let Some(types) = types(table) {
+                    between[at].1.stage(store, table, &types)?;
+                }
+            }
+            from = end;
+        }
+        self.held_bytes = self.writes.iter().map(|w| w.1.bytes()).sum();
+        Ok(())
     }
 }
 

@@ -26,6 +26,8 @@ use std::sync::Arc;
 pub(super) struct Work {
     changes: Vec<(Arc<Item>, Vec<Change>)>,
     scope: Vec<InScope>,
+    /// The statement has one part, which only adds rows: they may be written as they come.
+    pub alone: bool,
     /// Constraints whose keys ON CONFLICT has looked for.
     pub arbiters: BTreeSet<(GlobalId, String)>,
 }
@@ -107,7 +109,7 @@ impl Session {
     }
 
     pub(super) async fn written(&mut self, plan: Plan) -> Result<Done, SqlError> {
-        let mut work = Work::default();
+        let mut work = Work { alone: matches!(plan, Plan::Insert(_)), ..Work::default() };
         let done = self.part(plan, &mut work).await?;
         self.settle(work).await?;
         Ok(done)
@@ -123,7 +125,7 @@ impl Session {
             Plan::Select(mut p) => {
                 p.hir = work.around(p.hir);
                 let desc = p.desc.clone();
-                let rows = self.collect(*p).await?;
+                let rows = self.start_select(*p).await?.collect().await?;
                 Ok(Done { verb: "SELECT", count: rows.len(), returned: Some((desc, rows)) })
             }
             Plan::CreateTableAs(mut p) => {
@@ -174,8 +176,8 @@ impl Session {
                 None => by_table.push((item, rows)),
             }
         }
-        let writes = by_table.into_iter().map(|(item, changes)| Ok((item.clone(), to_deltas(&item.desc.types, &changes)?)));
-        let writes = writes.collect::<Result<Vec<_>, SqlError>>()?;
+        let of = |(item, changes): (Arc<Item>, Changes)| (item.clone(), to_deltas(&item.desc.types, &changes));
+        let writes: Vec<(Arc<Item>, Vec<repr::Deltas>)> = by_table.into_iter().map(of).collect();
         let tables: Vec<(String, GlobalId)> = writes.iter().map(|w| (w.0.name.clone(), w.0.id)).collect();
         self.write_all(writes).await.map_err(|e| {
             let about = e.fields.clone().unwrap_or_default();

@@ -2,14 +2,16 @@
 //!
 //! A statement reads at the transaction's time with its own writes laid over, and buffers what it changes.
 
-use super::query::Row;
+use super::query::{Row, Running};
 use super::read_set::{key_bytes, ReadSet};
 use super::work::{Change, Done, Work};
 use super::{Response, Session};
 use crate::catalog::Item;
+use crate::coordinator::keys::OwnKeys;
 use crate::coordinator::request::Request;
 use expr::EvalCtx;
 use plan::{Equivalence, Finishing, Id, Mir};
+use repr::batch::BatchBuilder;
 use repr::error::state;
 use repr::text::to_text;
 use repr::{Batch, Col, ColType, Deltas, Diff, GlobalId, RowCodec, SqlError, TextStyle, Value};
@@ -26,7 +28,12 @@ impl Session {
         let item = self.table(plan.table)?;
         let (_, ctx) = self.statement_ctx();
         plan.source.hir = work.around(plan.source.hir);
-        let mut rows = self.collect(plan.source).await?;
+        let source = self.start_select(plan.source).await?;
+        if work.alone && plan.on_conflict.is_none() && plan.returning.is_none() && plan.checks.views.is_empty() {
+            let count = self.insert_pieces(&item, source, &plan.late, &plan.checks, &ctx).await?;
+            return Ok(Done { verb: "INSERT 0", count, returned: None });
+        }
+        let mut rows = source.collect().await?;
         fill(&mut rows, &plan.late, &item.desc.types, &ctx)?;
         self.check_rows(&item, &mut rows, &plan.checks, &ctx)?;
         if plan.on_conflict.is_none() {
@@ -43,6 +50,36 @@ impl Session {
         let done = self.done("INSERT 0", plan.returning, affected, &item.desc.types, &ctx, work).await?;
         work.change(&item, changes);
         Ok(done)
+    }
+
+    /// Inserts rows as they come; a bounded number of them is held. Answers how many.
+    pub(super) async fn insert_pieces(
+        &mut self,
+        item: &Arc<Item>,
+        mut source: Running,
+        late: &[(usize, HirScalar)],
+        checks: &RowChecks,
+        ctx: &EvalCtx,
+    ) -> Result<usize, SqlError> {
+        let types = &item.desc.types;
+        let (mut count, mut open) = (0, BatchBuilder::new(types));
+        while let Some(mut rows) = source.next().await? {
+            fill(&mut rows, late, types, ctx)?;
+            self.check_rows(item, &mut rows, checks, ctx)?;
+            count += rows.len();
+            for row in rows {
+                if !open.push(&row) {
+                    return Err(SqlError::internal("a value alone is below 1 GB"));
+                }
+                if open.is_full() {
+                    let full = std::mem::replace(&mut open, BatchBuilder::new(types)).finish();
+                    self.write_piece(item, Deltas::inserts(full)).await?;
+                }
+            }
+        }
+        self.write_piece(item, Deltas::inserts(open.finish())).await?;
+        self.end_pieces(item).await?;
+        Ok(count)
     }
 
     pub(super) async fn update(&mut self, plan: UpdatePlan, work: &mut Work) -> Result<Done, SqlError> {
@@ -126,17 +163,25 @@ impl Session {
     }
 
     pub(super) async fn truncate(&mut self, tables: Vec<GlobalId>, restart_identity: bool, cascade: bool) -> Result<Response, SqlError> {
-        let mut writes = Vec::new();
+        let mut emptied = Vec::new();
         for id in self.truncated(tables, cascade)? {
             let item = self.table(id)?;
             if let (crate::catalog::ItemKind::Table(t), true) = (&item.kind, restart_identity) {
                 self.restart(t.sequences.iter().map(|s| s.sequence));
             }
-            let rows = self.collect_relation(get(&item)).await?;
-            let deltas = to_deltas(&item.desc.types, &rows.into_iter().map(|r| (r, -1)).collect())?;
-            writes.push((item, deltas));
+            let mut rows = self.start_relation(get(&item)).await?;
+            while let Some(part) = rows.next().await? {
+                for deltas in to_deltas(&item.desc.types, &part.into_iter().map(|r| (r, -1)).collect()) {
+                    self.write_piece(&item, deltas).await?;
+                }
+            }
+            emptied.push(item);
         }
-        self.write_all(writes).await?;
+        // What refers to one of them is empty too.
+        match emptied.iter().find(|item| self.linked(item)) {
+            Some(item) => self.end_pieces(item).await?,
+            None => {}
+        }
         Ok(Response::Tag("TRUNCATE TABLE".into()))
     }
 
@@ -146,40 +191,82 @@ impl Session {
 
     /// Buffers changes after a look at the table's keys.
     pub(super) async fn write(&mut self, item: &Arc<Item>, changes: Changes) -> Result<(), SqlError> {
-        let deltas = to_deltas(&item.desc.types, &changes)?;
+        let deltas = to_deltas(&item.desc.types, &changes);
         self.write_all(vec![(item.clone(), deltas)]).await
     }
 
     /// As [`Session::write`], of changes to several tables that are columns already: they are looked at together.
-    pub(super) async fn write_all(&mut self, writes: Vec<(Arc<Item>, Deltas)>) -> Result<(), SqlError> {
+    pub(super) async fn write_all(&mut self, writes: Vec<(Arc<Item>, Vec<Deltas>)>) -> Result<(), SqlError> {
         if writes.iter().any(|w| !w.1.is_empty() && self.linked(&w.0)) {
-            self.check_writes(writes.iter().map(|w| (w.0.id, w.1.clone())).collect()).await?;
+            let more = writes.iter().map(|w| (w.0.id, w.1.iter().cloned().collect())).collect();
+            self.check_writes(more).await?;
+            writes.iter().for_each(|w| self.forget_keys(w.0.id));
         } else {
             for (item, deltas) in &writes {
                 self.check_keys(item, deltas).await?;
             }
         }
-        writes.into_iter().for_each(|(item, deltas)| self.buffer_write(item.id, deltas));
-        Ok(())
+        writes.into_iter().try_for_each(|(item, deltas)| self.buffer_write(&item, deltas))
     }
 
-    async fn check_keys(&mut self, item: &Item, deltas: &Deltas) -> Result<(), SqlError> {
+    /// A part of the changes of a statement that only adds rows, or only takes some away. Foreign keys are looked at when it is
+    /// [over](Session::end_pieces).
+    pub(super) async fn write_piece(&mut self, item: &Item, deltas: Deltas) -> Result<(), SqlError> {
+        let deltas = vec![deltas];
+        match self.linked(item) {
+            true => self.forget_keys(item.id),
+            false => self.check_keys(item, &deltas).await?,
+        }
+        self.buffer_write(item, deltas)
+    }
+
+    /// All pieces are written.
+    pub(super) async fn end_pieces(&mut self, item: &Item) -> Result<(), SqlError> {
+        match self.linked(item) {
+            true => self.check_writes(vec![]).await,
+            false => Ok(()),
+        }
+    }
+
+    /// What is known of the keys that the transaction has changed in a table does not hold any more.
+    fn forget_keys(&mut self, table: GlobalId) {
+        if let Some(o) = self.txn.open() {
+            o.keys.remove(&table);
+        }
+    }
+
+    async fn check_keys(&mut self, item: &Item, deltas: &[Deltas]) -> Result<(), SqlError> {
         let watched =
             matches!(&item.kind, crate::catalog::ItemKind::Table(t) if t.primary_key.is_some() || !t.unique.is_empty() || !t.computed_keys.is_empty());
-        if watched && !deltas.is_empty() {
-            let mut all: Vec<Deltas> = self.txn.writes().iter().filter(|w| w.0 == item.id).map(|w| w.1.clone()).collect();
-            all.push(deltas.clone());
-            let all = Deltas::concat(all);
-            if self.made_here().contains(&item.id) {
+        if watched && deltas.iter().any(|d| !d.is_empty()) {
+            let mut keys = crate::coordinator::keys::Keys::default();
+            keys.add(&self.shared.planner, &self.catalog(), item)?;
+            let known = self.txn.open().and_then(|o| o.keys.remove(&item.id));
+            let own = known.map_or_else(|| self.own_keys(&keys, item.id), Ok)?;
+            let own = if self.made_here().contains(&item.id) {
                 // Its rows are this transaction's alone.
-                let mut keys = crate::coordinator::keys::Keys::default();
-                keys.add(&self.shared.planner, &self.catalog(), item)?;
-                keys.check(&self.catalog(), item.id, &all)?;
+                keys.check(&self.catalog(), item.id, deltas, own)?
             } else {
-                self.shared.ask(|answer| Request::CheckKeys(item.id, all, answer)).await?;
+                let for_check = deltas.to_vec();
+                self.shared.ask(|answer| Request::CheckKeys(item.id, for_check, own, answer)).await?
+            };
+            if let Some(o) = self.txn.open() {
+                o.keys.insert(item.id, own);
             }
         }
         Ok(())
+    }
+
+    /// What the transaction has done to the keys of a table.
+    fn own_keys(&self, keys: &crate::coordinator::keys::Keys, table: GlobalId) -> Result<OwnKeys, SqlError> {
+        let mut own = OwnKeys::default();
+        for (_, changes) in self.txn.writes().iter().filter(|w| w.0 == table) {
+            changes.each(|deltas| {
+                keys.take_in(table, std::slice::from_ref(deltas), &mut own)?;
+                Ok(())
+            })?;
+        }
+        Ok(own)
     }
 
     /// Generated columns, NOT NULL and CHECK.
@@ -483,10 +570,14 @@ pub(super) fn get(item: &Item) -> Hir {
     Hir::Get { id: item.id, types: item.desc.types.clone(), keys: item.desc.keys.clone() }
 }
 
-/// Errors: 54000 if they take more than 2 GB in one column.
-pub(super) fn to_deltas(types: &[ColType], changes: &Changes) -> Result<Deltas, SqlError> {
-    let rows = Batch::try_from_rows(types, changes.iter().map(|c| c.0.as_slice()))?;
-    Ok(Deltas { rows, diffs: Col::from_vec(changes.iter().map(|c| c.1).collect()) })
+/// Changes as columns, in pieces of bounded size.
+pub(super) fn to_deltas(types: &[ColType], changes: &Changes) -> Vec<Deltas> {
+    let mut diffs = changes.iter().map(|c| c.1);
+    let piece = |rows: Batch| {
+        let diffs = Col::from_vec(diffs.by_ref().take(rows.len).collect());
+        Deltas { rows, diffs }
+    };
+    Batch::pieces_from_rows(types, changes.iter().map(|c| c.0.as_slice())).into_iter().map(piece).collect()
 }
 
 /// The relation with what `computed` makes of its rows, step by step.

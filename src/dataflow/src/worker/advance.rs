@@ -5,17 +5,19 @@
 //! all inputs are). The others are brought up after [`LAZY`] at most, or as soon as somebody waits for them.
 
 use super::{slice, State};
+use crate::protocol::SnapshotReader;
 use repr::{Deltas, GlobalId, Timestamp};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a dataflow without changes may lag behind the ticks.
 const LAZY: Duration = Duration::from_millis(200);
 
 impl State<'_> {
-    pub(super) fn tick(&mut self, t: Timestamp, shards: &[(GlobalId, Deltas)]) {
+    pub(super) fn tick(&mut self, t: Timestamp, shards: &[(GlobalId, Deltas)], parts: &[(GlobalId, Arc<dyn SnapshotReader>)]) {
         self.closed = self.closed.max(t + 1);
-        let changed: BTreeSet<GlobalId> = shards.iter().filter(|s| !s.1.is_empty()).map(|s| s.0).collect();
+        let changed: BTreeSet<GlobalId> = shards.iter().filter(|s| !s.1.is_empty()).map(|s| s.0).chain(parts.iter().map(|p| p.0)).collect();
         let peeked: BTreeSet<GlobalId> = self.waiting.iter().filter_map(|w| self.owners.get(&w.request.index).copied()).collect();
         let touched = self.dataflows.iter().filter(|(id, d)| d.temporal || peeked.contains(id) || d.inputs.iter().any(|i| changed.contains(&i.0)));
         let touched = self.closure(touched.map(|d| *d.0).collect());
@@ -24,6 +26,9 @@ impl State<'_> {
                 for (shard, input) in &d.inputs {
                     for (_, deltas) in shards.iter().filter(|s| s.0 == *shard) {
                         input.push(t, slice(deltas, self.index, self.peers));
+                    }
+                    for (_, reader) in parts.iter().filter(|p| p.0 == *shard) {
+                        input.push_parts(t, reader.read(self.index, self.peers));
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! A shard as a dataflow input: its content at `as_of`, then the ticks.
 //!
-//! The snapshot is read in bounded steps; ticks wait in the queue meanwhile. The input's frontier follows the ticks and
+//! The snapshot is read in bounded steps, and so are ticks that come as parts in files; later ticks wait in the queue meanwhile. The input's frontier follows the ticks and
 //! ends at `until`.
 
 use crate::arrange::{Budget, Upd};
@@ -21,6 +21,8 @@ pub type Snapshot = Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send>;
 
 enum Event {
     Data(Timestamp, Deltas),
+    /// Changes that are read as they are needed.
+    Parts(Timestamp, Snapshot),
     /// Complete below this time.
     Closed(Timestamp),
 }
@@ -37,6 +39,12 @@ impl ShardInput {
     pub fn push(&self, t: Timestamp, deltas: Deltas) {
         if t > self.as_of && !deltas.is_empty() {
             self.queue.borrow_mut().push_back(Event::Data(t, deltas));
+        }
+    }
+    /// As [`ShardInput::push`], of changes that are too many to be held.
+    pub fn push_parts(&self, t: Timestamp, parts: Snapshot) {
+        if t > self.as_of {
+            self.queue.borrow_mut().push_back(Event::Parts(t, parts));
         }
     }
     /// Nothing more comes below `upper`.
@@ -69,7 +77,8 @@ pub fn render<'s>(
     let (oks, oks_stream) = builder.new_output();
     let (errs, errs_stream) = builder.new_output();
     let (mut oks, mut errs) = (OutputBuilder::<_, NoopBuilder<Upd<Timestamp>>>::from(oks), OutputBuilder::<_, NoopBuilder<Upd<Timestamp>>>::from(errs));
-    let queue: Rc<RefCell<VecDeque<Event>>> = Default::default();
+    // `as_of` is a closed time of the shard.
+    let queue = Rc::new(RefCell::new(VecDeque::from([Event::Closed(env.as_of + 1)])));
     let events = queue.clone();
     let env = env.clone();
     let as_of = env.as_of;
@@ -77,72 +86,61 @@ pub fn render<'s>(
         caps.iter_mut().for_each(|c| c.downgrade(&as_of));
         let mut err_cap = caps.pop();
         let mut cap = caps.pop();
-        let mut snapshot = snapshot;
+        // What is being read, and its time.
+        let mut reading = snapshot.map(|parts| (as_of, parts));
         again.activate();
         move |_| {
             if env.stopped.get() {
-                (cap, err_cap, snapshot) = (None, None, None);
-                events.borrow_mut().clear();
-                return;
+                (cap, err_cap, reading) = (None, None, None);
             }
             let (mut oks, mut errs) = (oks.activate(), errs.activate());
-            let Some(c) = cap.as_mut() else {
-                events.borrow_mut().clear();
-                return;
-            };
-            let mut budget = Budget::new(STEP);
-            while let Some(parts) = snapshot.as_mut() {
-                match parts.next() {
-                    Some(Ok(deltas)) => {
-                        budget.charge(deltas.len().max(1024));
-                        let mut session = oks.session_with_builder(&*c);
-                        Upd::of(deltas, &as_of).for_each(|mut upd| session.give_container(&mut upd));
-                        budget.spent |= throttle.by_container();
-                    }
-                    Some(Err(e)) => {
-                        if let Some(ec) = &err_cap {
-                            errs.session_with_builder(ec).give_containers(crate::errors::to_updates(vec![(e, as_of, 1)]).iter_mut());
-                        }
-                        snapshot = None;
-                    }
-                    None => snapshot = None,
-                }
-                if snapshot.is_some() && throttle.holds() {
-                    return;
-                }
-                if budget.spent && snapshot.is_some() {
-                    again.activate();
-                    return;
-                }
-            }
-            err_cap = None;
             let until = env.until.unwrap_or(Timestamp::MAX);
-            let advance = |c: &mut timely::dataflow::operators::Capability<Timestamp>, t: Timestamp| {
-                if t > *c.time() && t < until {
-                    c.downgrade(&t);
+            let mut budget = Budget::new(STEP);
+            while let (Some(c), Some(ec)) = (&mut cap, &mut err_cap) {
+                if let Some((t, parts)) = &mut reading {
+                    match parts.next() {
+                        Some(Ok(deltas)) => {
+                            budget.charge(deltas.len().max(1024));
+                            let mut session = oks.session_with_builder(&*c);
+                            Upd::of(deltas, t).for_each(|mut upd| session.give_container(&mut upd));
+                            budget.spent |= throttle.by_container();
+                        }
+                        Some(Err(e)) => {
+                            errs.session_with_builder(&*ec).give_containers(crate::errors::to_updates(vec![(e, *t, 1)]).iter_mut());
+                            reading = None;
+                        }
+                        None => reading = None,
+                    }
+                    if reading.is_some() && throttle.holds() {
+                        return;
+                    }
+                    if budget.spent && reading.is_some() {
+                        again.activate();
+                        return;
+                    }
+                    continue;
                 }
-                t >= until
-            };
-            // `as_of` is a closed time of the shard.
-            let mut ended = advance(c, as_of + 1);
-            for event in events.borrow_mut().drain(..) {
-                if ended {
+                let Some(event) = events.borrow_mut().pop_front() else { return };
+                let (Event::Data(t, _) | Event::Parts(t, _) | Event::Closed(t)) = &event;
+                let t = *t;
+                if t >= until {
+                    (cap, err_cap) = (None, None);
                     break;
                 }
+                if t > *c.time() {
+                    c.downgrade(&t);
+                    ec.downgrade(&t);
+                }
                 match event {
-                    Event::Data(t, deltas) => {
-                        ended = advance(c, t);
-                        if !ended {
-                            let mut session = oks.session_with_builder(&*c);
-                            Upd::of(deltas, &t).for_each(|mut upd| session.give_container(&mut upd));
-                        }
+                    Event::Data(_, deltas) => {
+                        let mut session = oks.session_with_builder(&*c);
+                        Upd::of(deltas, &t).for_each(|mut upd| session.give_container(&mut upd));
                     }
-                    Event::Closed(t) => ended = advance(c, t),
+                    Event::Parts(_, parts) => reading = Some((t, parts)),
+                    Event::Closed(_) => {}
                 }
             }
-            if ended {
-                cap = None;
-            }
+            events.borrow_mut().clear();
         }
     });
     (ShardInput { queue, activator, as_of }, oks_stream, errs_stream)

@@ -186,7 +186,7 @@ impl State<'_> {
             Command::CatchUp { id, ticks } => {
                 self.past.insert(id, ticks);
             }
-            Command::Tick { t, shards } => self.tick(t, &shards),
+            Command::Tick { t, shards, parts } => self.tick(t, &shards, &parts),
             Command::AllowCompaction { index, since } => self.compact(index, since),
             Command::Peek(request) => self.peek(request),
             Command::CancelPeek { id } => self.cancel(id),

@@ -129,7 +129,7 @@ impl Db {
             parts.push((id, deltas(&s.types, &rows)));
             s.rows.extend(rows);
         }
-        self.cluster.send(Command::Tick { t: self.now, shards: Arc::new(parts) });
+        self.cluster.send(Command::Tick { t: self.now, shards: Arc::new(parts), parts: vec![] });
         self.now
     }
     pub fn desc(&self, imports: Vec<Import>, builds: Vec<(GlobalId, Lir)>, exports: Vec<Export>) -> DataflowDesc {

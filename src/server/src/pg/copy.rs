@@ -34,7 +34,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.out.flush().await?;
         loop {
             let error = match self.input.next().await {
-                Received::Message(Message::CopyData(data)) => match sink.push(&data).await {
+                Received::Message(Message::CopyData(data)) => match sink.push(&data, &mut self.session).await {
                     Ok(()) => continue,
                     Err(e) => {
                         let _ = sink.abort(&mut self.session, e.message.clone());
