@@ -79,7 +79,7 @@ impl Coordinator {
         let mut with_parts: Vec<Changes> = Vec::new();
 
         let mut rest = std::mem::take(&mut self.pending.writes).into_iter();
-        while let Some((txn, answer)) = rest.next() {
+        for (txn, answer) in rest.by_ref() {
             bytes += txn.writes.iter().map(|w| w.1.bytes()).sum::<usize>();
             if bytes > TICK_BYTES_MAX && !answers.is_empty() {
                 self.pending.writes.push((txn, answer));
