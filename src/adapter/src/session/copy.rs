@@ -8,7 +8,7 @@ use repr::batch::{BatchBuilder, PIECE_BYTES};
 use repr::encoding::{Encoding, Stream};
 use repr::error::state;
 use repr::text::{from_text, to_text};
-use repr::{binary, ColType, Deltas, SqlError, TextStyle, Value};
+use repr::{binary, ColType, Deltas, RelDesc, SqlError, TextStyle, Value};
 use sql::plan::{CopyFormat, CopyFromPlan, CopyHeader, CopySource, CopyToPlan};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Session {
         let count = Arc::new(AtomicU64::new(0));
         let (tx, receiver) = mpsc::channel(4);
         let (columns, is_binary) = (desc.arity(), p.format == CopyFormat::Binary);
-        tokio::spawn(write_out(rows, desc.names, desc.types, p.format, encoding, style, count.clone(), tx));
+        tokio::spawn(write_out(rows, desc, p.format, encoding, style, count.clone(), tx));
         Ok(Response::CopyOut { columns, binary: is_binary, data: ByteStream { receiver }, rows: count })
     }
 
@@ -608,14 +608,14 @@ type Messages = Result<Vec<Vec<u8>>, SqlError>;
 
 async fn write_out(
     mut rows: RowStream,
-    names: Vec<String>,
-    types: Vec<ColType>,
+    desc: RelDesc,
     format: CopyFormat,
     encoding: Encoding,
     style: TextStyle,
     count: Arc<AtomicU64>,
     tx: mpsc::Sender<Messages>,
 ) {
+    let RelDesc { names, types, .. } = desc;
     let message = |row: &[Value], types: &[ColType]| {
         let mut out = Vec::new();
         write_row(&mut out, row, types, &format, &style);

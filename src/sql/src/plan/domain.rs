@@ -69,7 +69,8 @@ impl Binder<'_> {
                 let SqlType::Domain(d) = &**elem else {
                     return Err(SqlError::unsupported(format!("a value of type {}", to.ty.sql_name()), "make it of single values").at(pos));
                 };
-                let oid = self.published(&*self.definition(d.oid)?)?;
+                let definition = self.definition(d.oid)?;
+                let oid = self.published(&definition)?;
                 let ty = ColType { nullable: e.typ().nullable, ..to.clone() };
                 self.internal("domain_elements", vec![e, oid], ty)
             }
@@ -110,7 +111,8 @@ impl Binder<'_> {
         let ty = ColType { ty: d.as_type(), typmod: -1, nullable: e.typ().nullable && !d.not_null };
         let mut out = e.clone();
         if let Some(parent) = d.parent {
-            out = self.admitted(out, &*self.definition(parent)?, name)?;
+            let parent = self.definition(parent)?;
+            out = self.admitted(out, &parent, name)?;
         }
         if d.not_null {
             out = self.internal("domain_not_null", vec![out, text(name)], ty.clone())?;
