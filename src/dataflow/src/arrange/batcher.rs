@@ -200,46 +200,79 @@ pub fn sort_blocks<T: Time, R: Weight>(blocks: &[Body<T, R>]) -> Vec<RowChunk<T,
     out
 }
 
-fn sort_into<T: Time, R: Weight>(blocks: &[Body<T, R>], open: &mut Body<T, R>, out: &mut Vec<RowChunk<T, R>>) {
-    let n: usize = blocks.iter().map(|b| b.len()).sum();
-    // (lane, block, key index, update).
-    let mut order: Vec<(u64, u32, u32, u32)> = Vec::with_capacity(n);
+/// One update: (block, key index, update index).
+type Update = (u32, u32, u32);
+
+/// Updates by (lane, key, val, time).
+///
+/// Keys of one lane are the same but for collisions of the hash: rows of a group are told apart by eight bytes of their vals, read once, and
+/// only if a lane turns out to have two keys are they sorted again by keys first.
+fn order<T: Time, R: Weight>(blocks: &[Body<T, R>], n: usize) -> Vec<(u64, u64, Update)> {
+    let same = shared_prefix(blocks);
+    let mut order: Vec<(u64, u64, Update)> = Vec::with_capacity(n);
     for (i, b) in blocks.iter().enumerate() {
         let mut u = 0;
         for k in 0..b.lanes.len() {
             while u < b.key_ends[k] {
-                order.push((b.lanes[k], i as u32, k as u32, u));
+                let mut head = [0; 8];
+                let val = &b.val(u as usize)[same..];
+                head[..val.len().min(8)].copy_from_slice(&val[..val.len().min(8)]);
+                order.push((b.lanes[k], u64::from_be_bytes(head), (i as u32, k as u32, u)));
                 u += 1;
             }
         }
     }
-    order.sort_unstable_by(|a, b| {
-        a.0.cmp(&b.0).then_with(|| {
-            let (x, y) = (&blocks[a.1 as usize], &blocks[b.1 as usize]);
-            (x.keys.get(a.2 as usize).cmp(y.keys.get(b.2 as usize)))
-                .then_with(|| x.val(a.3 as usize).cmp(y.val(b.3 as usize)))
-                .then_with(|| x.times.get(a.3 as usize).cmp(y.times.get(b.3 as usize)))
-        })
-    });
+    let key = |u: Update| blocks[u.0 as usize].keys.get(u.1 as usize);
+    let by_bytes = |a: Update, b: Update| {
+        let (x, y) = (&blocks[a.0 as usize], &blocks[b.0 as usize]);
+        (key(a).cmp(key(b))).then_with(|| x.val(a.2 as usize).cmp(y.val(b.2 as usize))).then_with(|| x.times.get(a.2 as usize).cmp(y.times.get(b.2 as usize)))
+    };
+    order.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| by_bytes(a.2, b.2)));
+    if order.windows(2).any(|w| w[0].0 == w[1].0 && key(w[0].2) != key(w[1].2)) {
+        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| by_bytes(a.2, b.2)));
+    }
+    order
+}
+
+/// How many bytes all vals begin with alike.
+fn shared_prefix<T, R>(blocks: &[Body<T, R>]) -> usize {
+    let mut shared: Option<&[u8]> = None;
+    for b in blocks {
+        for u in 0..b.len() {
+            let val = b.val(u);
+            let s = shared.get_or_insert(val);
+            if !val.starts_with(s) {
+                let n = s.iter().zip(val).take_while(|(a, b)| a == b).count();
+                *s = &s[..n];
+            }
+        }
+    }
+    shared.map_or(0, <[u8]>::len)
+}
+
+fn sort_into<T: Time, R: Weight>(blocks: &[Body<T, R>], open: &mut Body<T, R>, out: &mut Vec<RowChunk<T, R>>) {
+    let n: usize = blocks.iter().map(|b| b.len()).sum();
+    let order = order(blocks, n);
     let mut i = 0;
     while i < order.len() {
-        let p = order[i];
-        let x = &blocks[p.1 as usize];
-        let (key, val, t) = (x.keys.get(p.2 as usize), x.val(p.3 as usize), x.times.get(p.3 as usize));
+        let (lane, _, (block, k, u)) = order[i];
+        let x = &blocks[block as usize];
+        let (k, u) = (k as usize, u as usize);
+        let (key, val, t) = (x.keys.get(k), x.val(u), x.times.get(u));
         let mut j = i + 1;
         let mut sum: Option<R> = None;
-        while j < order.len() && order[j].0 == p.0 {
-            let q = order[j];
-            let y = &blocks[q.1 as usize];
-            if y.keys.get(q.2 as usize) != key || y.val(q.3 as usize) != val || y.times.get(q.3 as usize) != t {
+        while j < order.len() && (order[j].0, order[j].1) == (lane, order[i].1) {
+            let (block, k, v) = order[j].2;
+            let y = &blocks[block as usize];
+            if y.keys.get(k as usize) != key || y.val(v as usize) != val || y.times.get(v as usize) != t {
                 break;
             }
-            sum.get_or_insert_with(|| x.diffs.get(p.3 as usize).clone()).plus_equals(y.diffs.get(q.3 as usize));
+            sum.get_or_insert_with(|| x.diffs.get(u).clone()).plus_equals(y.diffs.get(v as usize));
             j += 1;
         }
         match sum {
-            None => open.append(x, p.2 as usize, p.3 as usize, p.3 as usize + 1),
-            Some(r) if !r.is_zero() => open.push(p.0, key, val, t.clone(), r),
+            None => open.append(x, k, u, u + 1),
+            Some(r) if !r.is_zero() => open.push(lane, key, val, t.clone(), r),
             Some(_) => {}
         }
         if open.is_full() {

@@ -133,6 +133,13 @@ pub struct BlockDistributor<T, R>(Vec<Block<T, R>>);
 impl<T: Clone + PartialEq, R: Clone + PartialEq> Distributor<Block<T, R>> for BlockDistributor<T, R> {
     fn partition<U: Clone, P: Push<Message<U, Block<T, R>>>>(&mut self, block: &mut Block<T, R>, stamp: &Stamp<U>, pushers: &mut [P]) {
         let b = std::mem::take(&mut block.0);
+        // What is for one worker only goes as it is.
+        if let Some(p) = b.lanes.first().map(|l| route(*l, pushers.len())) {
+            if b.lanes.iter().all(|l| route(*l, pushers.len()) == p) {
+                Message::push_at(&mut Block(b), stamp.clone(), &mut pushers[p]);
+                return;
+            }
+        }
         for k in 0..b.lanes.len() {
             let p = route(b.lanes[k], pushers.len());
             self.0[p].0.append(&b, k, b.key_start(k), b.key_ends[k] as usize);

@@ -1,33 +1,40 @@
 //! Aggregates whose states add up: kept as the weights of an arrangement, at O(1) a change.
 //!
 //! ```text
-//!   rows ──exchange by key──► one Sums for each (key, display form, time) of a block ──arrange──► totals ──► rows
+//!   rows ──► one Sums for each (key, display form, time) of what came together ──exchange by key, arrange──► totals ──► rows
 //! ```
+//!
+//! Summing before the exchange leaves little to send and to sort where groups are few, and costs no more where they are many.
 //!
 //! Top level only; inside recursion the general form serves.
 
-use super::arranged::{encode, STEP};
+use super::arranged::STEP;
 use super::collection::Updates;
 use super::group::{least_form, AggInput};
 use super::Env;
-use crate::arrange::{arrange, exchange, reduce_totals, ArrangeCtl, Block, Body, Changes, Layout, Upd, NOTHING};
+use crate::arrange::{arrange, exchange, reduce_totals, route, ArrangeCtl, Block, Changes, Layout, Slab, Upd, WireTime};
 use crate::errors;
 use arrow_array::cast::AsArray;
 use arrow_array::Array;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use expr::agg::{Accum, ArgReader};
+use expr::EvalCtx;
+use hashbrown::HashTable;
+use repr::batch::PIECE_BYTES;
 use repr::{Batch, ColType, ColumnBuilder, Diff, RowCodec, SqlError, Timestamp, Value};
-use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::Operator;
+use timely::dataflow::operators::Capability;
 
 /// The weight of some rows of a group: their number, and one state an aggregate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sums {
     rows: Diff,
-    states: Box<[Accum]>,
+    /// Shared, since merging batches copies weights.
+    states: Arc<[Accum]>,
 }
 
 impl IsZero for Sums {
@@ -39,7 +46,24 @@ impl IsZero for Sums {
 impl Semigroup for Sums {
     fn plus_equals(&mut self, other: &Sums) {
         self.rows = self.rows.wrapping_add(other.rows);
-        self.states.iter_mut().zip(&other.states).for_each(|(a, b)| a.plus_equals(b));
+        Arc::make_mut(&mut self.states).iter_mut().zip(&*other.states).for_each(|(a, b)| a.plus_equals(b));
+    }
+}
+
+impl WireTime for Sums {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.rows.write(out);
+        let states = serde_json::to_vec(&*self.states).expect("sums are plain data");
+        (states.len() as u64).write(out);
+        out.extend_from_slice(&states);
+    }
+    fn read(bytes: &mut &[u8]) -> Self {
+        let rows = Diff::read(bytes);
+        let len = u64::read(bytes) as usize;
+        let (states, rest) = bytes.split_at(len);
+        *bytes = rest;
+        let states: Vec<Accum> = serde_json::from_slice(states).expect("sums as another worker wrote them");
+        Sums { rows, states: states.into() }
     }
 }
 
@@ -52,20 +76,43 @@ pub fn render<'s>(
     out_types: &[ColType],
     env: &Rc<Env>,
 ) -> (Updates<'s, Timestamp>, Updates<'s, Timestamp>) {
-    let (blocks, _) = encode(rows, layout.clone(), vec![true; arity], env);
     let key_types: Vec<ColType> = layout.types[..arity].to_vec();
     let forms = Rc::new(Layout::new(key_types.clone(), layout.key.clone()));
     let inputs = Rc::new(inputs);
-    let (to_sums, summed) = (forms.clone(), inputs.clone());
-    let sums = blocks.unary::<NoopBuilder<Block<Timestamp, Sums>>, _, _, _>(exchange(), "Sum", move |_, _| {
-        move |input, output| {
-            input.for_each(|cap, data| {
-                let body = sum_block(&std::mem::take(&mut data.0), &layout, &to_sums, &summed);
-                output.session_with_builder(&cap).give_container(&mut Block(body));
-            })
+    let (to_sums, summed, ctx) = (forms.clone(), inputs.clone(), env.ctx.clone());
+    let peers = rows.scope().peers();
+    let sums = rows.unary_frontier::<NoopBuilder<Block<Timestamp, Sums>>, _, _, _>(Pipeline, "Sum", move |_, _| {
+        let mut gathered = Gathered::default();
+        let mut held: Option<Capability<Timestamp>> = None;
+        move |(input, frontier), output| {
+            input.for_each_stamp(|cap, data| {
+                let least = cap.retain_least(0);
+                // What is gathered can wait for more under its own time or an earlier one only.
+                if let Some(h) = held.take_if(|h| least.as_ref().is_none_or(|l| l.time() < h.time())) {
+                    output.session_with_builder(&h).give_containers(gathered.blocks(peers).iter_mut());
+                }
+                for piece in data.flat_map(|upd| std::mem::take(upd).pieces()) {
+                    gathered.add(&piece, &to_sums, &summed, &ctx);
+                    if gathered.is_full() {
+                        let mut blocks = gathered.blocks(peers);
+                        match held.take() {
+                            Some(h) => output.session_with_builder(&h).give_containers(blocks.iter_mut()),
+                            None => output.session_with_builder(&cap).give_containers(blocks.iter_mut()),
+                        }
+                    }
+                }
+                match least {
+                    Some(l) => held = held.take().or(Some(l)),
+                    None => output.session_with_builder(&cap).give_containers(gathered.blocks(peers).iter_mut()),
+                }
+            });
+            // Few rows go at once; among many, more of a group will meet until their time is over.
+            if let Some(h) = held.take_if(|h| gathered.rows < HOLD || !frontier.frontier().less_equal(h.time())) {
+                output.session_with_builder(&h).give_containers(gathered.blocks(peers).iter_mut());
+            }
         }
     });
-    let arranged = arrange::<_, Sums>(sums, Pipeline, "ArrangeSums", None, ArrangeCtl::new(env.stopped.clone()));
+    let arranged = arrange::<_, Sums>(sums, exchange(), "ArrangeSums", None, ArrangeCtl::new(env.stopped.clone()));
     let form_codec = RowCodec::new(key_types);
     let (row_forms, out_forms) = (forms.clone(), forms);
     let row = move |key: &[u8], sums: &[(&[u8], Sums)]| group_row(key, sums, &row_forms, &form_codec, arity, &inputs).transpose();
@@ -77,40 +124,83 @@ pub fn render<'s>(
 /// The chosen display form of the key (val bytes of the forms layout), and the aggregates' values.
 type GroupRow = Result<(Vec<u8>, Vec<Value>), SqlError>;
 
-fn sum_block(body: &Body<Timestamp, Diff>, layout: &Layout, forms: &Layout, inputs: &[AggInput]) -> Body<Timestamp, Sums> {
-    let n = body.len();
-    let of_key: Vec<usize> = (0..body.lanes.len()).flat_map(|k| std::iter::repeat_n(k, body.key_ends[k] as usize - body.key_start(k))).collect();
-    let keys: Vec<&[u8]> = of_key.iter().map(|k| body.keys.get(*k)).collect();
-    let vals: Vec<&[u8]> = (0..n).map(|u| body.val(u)).collect();
-    let wide = layout.decode(&keys, &vals, |_| true);
-    let readers: Vec<ArgReader<'_>> = inputs.iter().map(|i| ArgReader::open(&wide.cols[i.args.clone()], &i.types)).collect();
-    let filters: Vec<Option<&arrow_array::BooleanArray>> = inputs.iter().map(|i| i.filter.map(|f| wide.cols[f].as_boolean())).collect();
-    let form_vals = forms.vals_of(&Batch { len: n, cols: wide.cols[..forms.types.len()].to_vec() });
-    let form = |u: usize| form_vals.as_ref().map_or(NOTHING, |f| f.get(u));
-    let mut slots: HashMap<(&[u8], &[u8], Timestamp), usize, foldhash::fast::FixedState> = HashMap::default();
-    let mut sums: Vec<(usize, Sums)> = Vec::new();
-    for (u, key) in keys.iter().enumerate() {
-        let (t, d) = (*body.time_at(u), *body.diffs.get(u));
-        let slot = *slots.entry((key, form(u), t)).or_insert_with(|| {
-            let states = inputs.iter().map(|i| Accum::new(i.agg.func)).collect();
-            sums.push((u, Sums { rows: 0, states }));
-            sums.len() - 1
-        });
-        let s = &mut sums[slot].1;
-        s.rows = s.rows.wrapping_add(d);
-        for ((state, reader), filter) in s.states.iter_mut().zip(&readers).zip(&filters) {
-            if filter.is_none_or(|f| f.is_valid(u) && f.value(u)) {
-                state.update(reader, u, d);
+/// Slots above which sums go on their way: what an aggregation holds beside its arrangement while many rows of one time come.
+const SLOTS: usize = 1 << 17;
+/// Rows from which on it is worth to wait for more of the same time.
+const HOLD: usize = 2048;
+
+/// One slot for each (key, display form, time) of some rows.
+#[derive(Default)]
+struct Gathered {
+    lanes: Vec<u64>,
+    keys: Slab,
+    forms: Slab,
+    times: Vec<Timestamp>,
+    sums: Vec<(Diff, Box<[Accum]>)>,
+    by_lane: HashTable<u32>,
+    /// How many were added.
+    rows: usize,
+}
+
+impl Gathered {
+    fn is_full(&self) -> bool {
+        self.lanes.len() >= SLOTS || self.keys.bytes.len() + self.forms.bytes.len() >= PIECE_BYTES
+    }
+
+    /// Adds a piece of wide rows; `forms` is the layout of their key columns.
+    fn add(&mut self, upd: &Upd<Timestamp>, forms: &Layout, inputs: &[AggInput], ctx: &EvalCtx) {
+        let (wide, n) = (&upd.batch, upd.len());
+        self.rows += n;
+        let key_cols = Batch { len: n, cols: wide.cols[..forms.types.len()].to_vec() };
+        let (keys, _) = forms.encode(&upd.with_batch(key_cols), ctx, &vec![true; forms.types.len()]);
+        let slots: Vec<u32> = (0..n).map(|u| self.slot(keys.lanes[u], keys.keys.get(u), keys.val(u), *keys.time_at(u), inputs)).collect();
+        for (u, slot) in slots.iter().enumerate() {
+            let rows = &mut self.sums[*slot as usize].0;
+            *rows = rows.wrapping_add(*upd.diffs.get(u));
+        }
+        for (a, input) in inputs.iter().enumerate() {
+            let reader = ArgReader::open(&wide.cols[input.args.clone()], &input.types);
+            let filter = input.filter.map(|f| wide.cols[f].as_boolean());
+            for (u, slot) in slots.iter().enumerate() {
+                if filter.is_none_or(|f| f.is_valid(u) && f.value(u)) {
+                    self.sums[*slot as usize].1[a].update(&reader, u, *upd.diffs.get(u));
+                }
             }
         }
     }
-    let mut out = Body::default();
-    for (u, s) in sums {
-        if !s.is_zero() {
-            out.push(body.lanes[of_key[u]], keys[u], form(u), *body.time_at(u), s);
+
+    fn slot(&mut self, lane: u64, key: &[u8], form: &[u8], time: Timestamp, inputs: &[AggInput]) -> u32 {
+        let Gathered { lanes, keys, forms, times, sums, by_lane, .. } = self;
+        let is_it = |s: &u32| {
+            let s = *s as usize;
+            lanes[s] == lane && times[s] == time && keys.get(s) == key && forms.get(s) == form
+        };
+        if let Some(s) = by_lane.find(lane, is_it) {
+            return *s;
         }
+        let new = lanes.len() as u32;
+        lanes.push(lane);
+        keys.push(key);
+        forms.push(form);
+        times.push(time);
+        sums.push((0, inputs.iter().map(|i| Accum::new(i.agg.func)).collect()));
+        by_lane.insert_unique(lane, new, |s| lanes[*s as usize]);
+        new
     }
-    out
+
+    /// What is gathered, a block for each worker that owns some of it.
+    fn blocks(&mut self, peers: usize) -> Vec<Block<Timestamp, Sums>> {
+        let Gathered { lanes, keys, forms, times, sums, .. } = std::mem::take(self);
+        let mut out: Vec<Block<Timestamp, Sums>> = (0..peers).map(|_| Block::default()).collect();
+        for (s, (rows, states)) in sums.into_iter().enumerate() {
+            let sum = Sums { rows, states: states.into() };
+            if !sum.is_zero() {
+                out[route(lanes[s], peers)].0.push(lanes[s], keys.get(s), forms.get(s), times[s], sum);
+            }
+        }
+        out.retain(|b| !b.0.is_empty());
+        out
+    }
 }
 
 fn group_row(
@@ -139,7 +229,7 @@ fn group_row(
         forms.encode_val(&least, &mut bytes);
         bytes
     };
-    let values = inputs.iter().zip(&total.states).map(|(i, s)| s.finalize(&i.agg)).collect::<Result<Vec<_>, _>>()?;
+    let values = inputs.iter().zip(&*total.states).map(|(i, s)| s.finalize(&i.agg)).collect::<Result<Vec<_>, _>>()?;
     Ok(Some((form, values)))
 }
 
@@ -164,4 +254,32 @@ fn emit(changes: Changes<'_, Timestamp, GroupRow>, forms: &Layout, agg_types: &[
     cols.extend(builders.into_iter().map(ColumnBuilder::finish));
     upd.batch = Batch { len, cols };
     (upd, errors::to_updates(failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use repr::Numeric;
+
+    #[test]
+    fn sums_survive_the_way_between_processes() {
+        let agg = |name: &str, arg: u32| {
+            let found = expr::catalog::procs().iter().find(|p| p.name == name && p.args == [arg]);
+            expr::agg::by_oid(found.expect("an aggregate of PostgreSQL").oid).expect("an aggregate of ours")
+        };
+        let values =
+            [Value::Int8(i64::MAX), Value::Float8(0.1), Value::Float8(f64::NEG_INFINITY), Value::Numeric(Numeric::parse("1e40").unwrap()), Value::Null];
+        let funcs = [agg("sum", 20), agg("avg", 701), agg("stddev", 701), agg("sum", 1700), agg("count", 2276)];
+        let mut states: Vec<Accum> = funcs.iter().map(|f| Accum::new(f)).collect();
+        for (s, v) in states.iter_mut().zip(&values) {
+            (0..3).for_each(|_| s.update_values(std::slice::from_ref(v), i64::MAX));
+        }
+        let sums = Sums { rows: -7, states: states.into() };
+        let mut bytes = Vec::new();
+        sums.write(&mut bytes);
+        bytes.extend_from_slice(b"rest");
+        let mut left = &bytes[..];
+        assert_eq!(Sums::read(&mut left), sums);
+        assert_eq!(left, b"rest");
+    }
 }
