@@ -55,3 +55,24 @@ def test_it_is_refused_or_answered(wire, bomb):
     got = wire.run(sql)
     assert got.state == state, got.message
     assert wire.run("SELECT 1").rows == [("1",)]
+
+
+# Minutes of work in one batch of rows, which a timeout ends between two rows.
+SLOW = {
+    "a function of rows": "SELECT sum(length(repeat('x', 100000000 + n))) FROM slow",
+    "a function of rows on values": "SELECT count(format('%s%s', n, repeat('x', 100000000))) FROM slow",
+    "text of rows": "SELECT count(md5((n || repeat('x', 50000000))::bytea::text)) FROM slow",
+    "constants": "SELECT " + " + ".join(f"length(md5(repeat('x', {100_000_000 + i})))" for i in range(500)),
+    "rows of a call": "SELECT count(*) FROM slow, regexp_split_to_table(repeat('x ', 30000000 + n), ' ') x",
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+def test_a_timeout_ends_a_batch_of_slow_rows(wire, slow):
+    wire.run("CREATE TABLE IF NOT EXISTS slow AS SELECT generate_series(1, 3000) AS n")
+    wire.run("SET statement_timeout = '300ms'")
+    got = wire.run(SLOW[slow])
+    assert got.state == "57014" and "timeout" in got.message
+    wire.run("RESET statement_timeout")
+    # The workers are free again: a view is made and read.
+    assert wire.run("SELECT count(*) FROM slow WHERE n > 1").rows == [("2999",)]

@@ -241,6 +241,9 @@ impl Eval<'_> {
             return Evaluated { column: new_null_array(&column::physical(&ty.ty), 0), errors: Vec::new() };
         }
         let mut errors = Vec::new();
+        if let Err(e) = self.ctx.interrupt.check() {
+            return Evaluated { column: new_null_array(&column::physical(&ty.ty), batch.len), errors: (0..batch.len as u32).map(|i| (i, e.clone())).collect() };
+        }
         let mut column = (func.kernel)(&mut CallArgs { args: &cols, arg_types: &arg_types, ret: ty, len, ctx: self.ctx, errors: &mut errors });
         debug_assert_eq!(column.len(), len, "{} returned a column of another length", func.name);
         if constant && batch.len > 1 {

@@ -86,15 +86,16 @@ impl TableFunc {
         if self.func.strict && args.iter().any(Value::is_null) {
             return Ok(());
         }
-        if !self.with_ordinality {
-            return (self.func.rows)(args, types, &self.columns, ctx, emit);
-        }
         let mut n = 0;
-        (self.func.rows)(args, types, &self.columns, ctx, &mut |mut row| {
-            n += 1;
-            row.push(Value::Int8(n));
-            emit(row)
-        })
+        let result = (self.func.rows)(args, types, &self.columns, ctx, &mut |mut row| {
+            if self.with_ordinality {
+                n += 1;
+                row.push(Value::Int8(n));
+            }
+            !ctx.interrupt.is_set() && emit(row)
+        });
+        ctx.interrupt.check()?;
+        result
     }
 }
 

@@ -213,6 +213,14 @@ impl SqlError {
     pub fn unsupported(what: impl fmt::Display, hint: impl Into<String>) -> SqlError {
         SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{what} is not supported")).with_hint(hint)
     }
+    /// The client asked for the statement's end.
+    pub fn canceled() -> SqlError {
+        SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
+    }
+    /// The statement took longer than `statement_timeout`.
+    pub fn timed_out() -> SqlError {
+        SqlError::new(state::QUERY_CANCELED, "canceling statement due to statement timeout")
+    }
     /// A bug of ours.
     pub fn internal(message: impl fmt::Display) -> SqlError {
         SqlError::new(state::INTERNAL_ERROR, format!("internal error: {message}"))

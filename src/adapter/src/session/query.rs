@@ -15,7 +15,7 @@ use crate::client::RowStream;
 use crate::coordinator::request::{Introspection, Op, Own, ReadAt, ReadRequest, ReadStarted, Request};
 use crate::coordinator::router::PeekMessage;
 use crate::Shared;
-use expr::EvalCtx;
+use expr::{EvalCtx, Interrupt, Why};
 use optimize::{OptimizeCtx, Peek};
 use plan::{Finishing, Id, Mir, PeekPlan};
 use repr::error::state;
@@ -88,16 +88,19 @@ struct Held {
 pub(super) struct EndRead {
     shared: Arc<Shared>,
     id: GlobalId,
+    interrupt: Interrupt,
 }
 
 impl EndRead {
-    pub(super) fn new(shared: Arc<Shared>, id: GlobalId) -> EndRead {
-        EndRead { shared, id }
+    pub(super) fn new(shared: Arc<Shared>, id: GlobalId, interrupt: Interrupt) -> EndRead {
+        EndRead { shared, id, interrupt }
     }
 }
 
 impl Drop for EndRead {
     fn drop(&mut self) {
+        // A worker may be in the middle of it, and would see that it is stopped only when the batch in hand is done.
+        self.interrupt.set(Why::Asked);
         let _ = self.shared.send(Request::EndRead(self.id));
     }
 }
@@ -178,6 +181,8 @@ impl Session {
             (true, Some(n)) => Some(n.saturating_add(rest.offset)),
             _ => None,
         };
+        let interrupt = ctx.interrupt.part();
+        let ctx = EvalCtx { interrupt: interrupt.clone(), ..ctx };
         let request = ReadRequest { plan, imports, relations, at, ctx: Arc::new(ctx), limit, own };
         let shared = self.shared.clone();
         let started = guarded(&self.cancel, self.deadline, shared.ask(|answer| Request::Read(request, answer))).await??;
@@ -187,7 +192,7 @@ impl Session {
                 o.validate_from = Some(o.validate_from.map_or(started.at, |t: Timestamp| t.min(started.at)));
             }
         }
-        let end = EndRead::new(self.shared.clone(), started.id);
+        let end = EndRead::new(self.shared.clone(), started.id, interrupt);
         Running::new(RowSource::Peek(started, end), rest, types, self)
     }
 

@@ -52,12 +52,14 @@ impl Session {
         }
         let at = at.map(|at| self.past(&catalog, &mir, at)).transpose()?.unwrap_or(ReadAt::Latest);
         let shape = Shape { form: plan.output, types: plan.desc.types.clone(), progress: plan.progress, width: plan.result.arity() };
+        let interrupt = ctx.interrupt.part();
+        let ctx = expr::EvalCtx { interrupt: interrupt.clone(), ..ctx };
         let request = SubscribeRequest { mir, relations, at, up_to, with_snapshot: plan.snapshot, ctx: Arc::new(ctx) };
         let started = guarded(&self.cancel, self.deadline, self.shared.ask(|answer| Request::Subscribe(request, answer))).await??;
         let (tx, receiver) = mpsc::channel(16);
         let (cancel, deadline, shared) = (self.cancel.clone(), self.deadline, self.shared.clone());
         tokio::spawn(async move {
-            let end = EndRead::new(shared, started.id);
+            let end = EndRead::new(shared, started.id, interrupt);
             let result = match guarded(&cancel, deadline, forward(started, &shape, &tx)).await {
                 Ok(r) => r,
                 Err(e) => Err(e),

@@ -178,9 +178,8 @@ impl Session {
             emptied.push(item);
         }
         // What refers to one of them is empty too.
-        match emptied.iter().find(|item| self.linked(item)) {
-            Some(item) => self.end_pieces(item).await?,
-            None => {}
+        if let Some(item) = emptied.iter().find(|item| self.linked(item)) {
+            self.end_pieces(item).await?;
         }
         Ok(Response::Tag("TRUNCATE TABLE".into()))
     }

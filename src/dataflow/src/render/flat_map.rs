@@ -172,7 +172,7 @@ impl Calls {
                 return true;
             }
             count += 1;
-            if count > CALL_ROWS_MAX {
+            if count > CALL_ROWS_MAX || self.ctx.interrupt.is_set() {
                 return false;
             }
             if in_parts && count - before == OUT_ROWS {
@@ -199,6 +199,7 @@ impl Calls {
         if count > CALL_ROWS_MAX {
             return Err(too_many(func.func.name));
         }
+        self.ctx.interrupt.check()?;
         result?;
         ready.extend(full);
         if let (Some(last), Some(from)) = (last, values.first_mut()) {

@@ -83,7 +83,11 @@ impl Group {
 
     /// The output row of a group that has rows.
     pub fn row(&self, key: &[u8], vals: &[(&[u8], Diff)]) -> Result<Vec<Value>, SqlError> {
-        let rows: Vec<(Vec<Value>, Diff)> = vals.iter().map(|(v, n)| (self.layout.decode_row(key, v), *n)).collect();
+        let mut rows: Vec<(Vec<Value>, Diff)> = Vec::with_capacity(vals.len());
+        for (v, n) in vals {
+            self.ctx.interrupt.check()?;
+            rows.push((self.layout.decode_row(key, v), *n));
+        }
         let mut out = least_form(&self.forms, self.arity, rows.iter().map(|r| &r.0[..]));
         for input in &self.inputs {
             out.push(self.aggregate(input, &rows)?);

@@ -344,6 +344,14 @@ pub fn children(l: &Lir) -> Vec<&Lir> {
 }
 
 /// Whether the node itself has rows that come or go with time alone.
+/// What of a plan cannot be rendered, if anything. A maintained object is refused for it before it is made.
+pub fn unsupported(l: &Lir) -> Option<SqlError> {
+    match &l.kind {
+        LirKind::LetRec { bindings, .. } => let_rec::unsupported(bindings),
+        _ => children(l).into_iter().find_map(unsupported),
+    }
+}
+
 pub fn is_temporal(kind: &LirKind) -> bool {
     match kind {
         LirKind::Mfp { mfp, .. } => mfp.is_temporal(),

@@ -137,6 +137,8 @@ pub struct State<'w> {
     closed: Timestamp,
     /// When dataflows that lag are brought up.
     sweep_at: Option<Instant>,
+    /// When the next report may be made.
+    report_at: Instant,
 }
 
 /// Runs a worker until it is told to stop.
@@ -155,6 +157,7 @@ pub fn run(worker: &mut Worker, commands: &Receiver<Command>, hub: Arc<Hub>, rea
         past: BTreeMap::new(),
         closed: 0,
         sweep_at: None,
+        report_at: Instant::now(),
     };
     loop {
         loop {
@@ -164,11 +167,9 @@ pub fn run(worker: &mut Worker, commands: &Receiver<Command>, hub: Arc<Hub>, rea
                 Err(TryRecvError::Empty) => break,
             }
         }
-        s.report();
         // A command that arrives after the look above leaves an unpark token, so this returns at once.
-        let park = s.sweep();
+        let park = if s.report_if_due() { s.sweep() } else { Some(Duration::ZERO) };
         s.worker.step_or_park(park);
-        s.report();
     }
 }
 
@@ -333,7 +334,7 @@ impl State<'_> {
                         self.hub.comes_summed(*peek, false);
                     }
                     if !done.replace(true) {
-                        self.hub.peek_done(*peek, Err(cancelled()));
+                        self.hub.peek_done(*peek, Err(SqlError::canceled()));
                     }
                 }
             }
@@ -353,6 +354,19 @@ impl State<'_> {
         if let Some(dataflow) = self.dataflows.iter().find(|(_, d)| d.peeks.iter().any(|p| p.0 == id)).map(|d| *d.0) {
             self.drop_dataflow(dataflow);
         }
+    }
+
+    /// Reports unless the last one is too recent: it looks at every index, and a loop of many small steps beside many views would do
+    /// little else. At most a fifth of the time goes to it.
+    fn report_if_due(&mut self) -> bool {
+        let start = Instant::now();
+        if start < self.report_at {
+            return false;
+        }
+        self.report();
+        let end = Instant::now();
+        self.report_at = end + 4 * (end - start);
+        true
     }
 
     /// Everything that may have changed with a step: frontiers, sizes, ready peeks, finished dataflows.
@@ -379,7 +393,7 @@ impl State<'_> {
         let (worker, peers) = (self.index, self.peers);
         self.waiting.retain(|w| {
             if w.cancel.load(Ordering::Relaxed) {
-                hub.peek_done(w.request.id, Err(cancelled()));
+                hub.peek_done(w.request.id, Err(SqlError::canceled()));
                 return false;
             }
             let Some(i) = indexes.get_mut(&w.request.index) else {
@@ -436,10 +450,6 @@ fn is_temporal(lir: &Lir) -> bool {
 
 fn dropped() -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, "the object was dropped while it was read")
-}
-
-fn cancelled() -> SqlError {
-    SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
 }
 
 fn batches(agent: &Agent<Timestamp, Diff>) -> peek::Batches {

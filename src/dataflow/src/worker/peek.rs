@@ -13,7 +13,6 @@ use crate::mfp_eval::MfpEval;
 use crate::protocol::PeekRequest;
 use crossbeam_channel::{unbounded, Sender};
 use repr::batch::PIECE_BYTES;
-use repr::error::state;
 use repr::{Col, Deltas, Diff, SqlError, Timestamp};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -90,10 +89,6 @@ impl Readers {
 fn put_aside(task: Task) {
     let (gate, queue) = (task.job.gate.clone(), task.queue.clone());
     gate.when_open(move || drop(queue.send(task)));
-}
-
-fn cancelled() -> SqlError {
-    SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
 }
 
 /// Sends rows until all are sent or the reader is behind; false in the latter case.
@@ -297,7 +292,7 @@ impl<'a> Part<'a> {
 
     fn flush(&mut self) {
         if self.job.cancel.load(Ordering::Relaxed) {
-            self.failed = Some(cancelled());
+            self.failed = Some(SqlError::canceled());
         }
         if self.diffs.is_empty() || self.failed.is_some() {
             self.done |= self.failed.is_some();

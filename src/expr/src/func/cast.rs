@@ -3,7 +3,7 @@
 //! Not here: numeric (`numeric`), dates and times (`datetime`), jsonb (`json`), integers and floats (`arith`, `float`).
 
 use super::construct::element_type;
-use super::lift::{at, fill, full_length, on_values, Call};
+use super::lift::{at, fill, full_length, interrupted, on_values, Call};
 use super::{by_oid, CallArgs, Entry, FuncDef, Kernel, Volatility};
 use crate::ctx::EvalCtx;
 use crate::{f1, val};
@@ -91,6 +91,10 @@ fn to_text_column(c: &mut CallArgs<'_>) -> ArrayRef {
             }
             buf.clear();
             text::write_text(&v, ty, style, &mut buf);
+            if interrupted(c, i) {
+                (i..c.len).for_each(|_| b.append_null());
+                break;
+            }
             if !column::has_room(b.values_slice().len(), buf.len()) {
                 (i..c.len).for_each(|_| b.append_null());
                 fill(c, i);

@@ -2,7 +2,7 @@
 //!
 //! Functions that read the session's zone find it once a call, not once a row.
 
-use super::lift::{at, strict_nulls, Arg, Ret, Str};
+use super::lift::{at, rows, Arg, Ret, Str};
 use super::{CallArgs, Entry};
 use crate::{f1, f2, f3, kernel, val, vals};
 use arrow_array::ArrayRef;
@@ -21,26 +21,6 @@ pub(super) struct Session {
 
 fn session(c: &CallArgs<'_>) -> Session {
     Session { zone: TimeZone::parse(&c.ctx.timezone).unwrap_or(TimeZone::UTC), now: c.ctx.now_micros.unwrap_or(0) }
-}
-
-fn rows<R: Ret>(c: &mut CallArgs<'_>, f: impl Fn(usize) -> Result<R, SqlError>) -> ArrayRef {
-    let nulls = strict_nulls(c);
-    let mut b = R::builder(&c.ret.ty, c.len);
-    for i in 0..c.len {
-        match nulls.as_ref().is_some_and(|n| n.is_null(i)) {
-            true => R::push_null(&mut b),
-            false => match f(i) {
-                Ok(r) => {
-                    r.push(&mut b);
-                }
-                Err(e) => {
-                    c.errors.push((i as u32, e));
-                    R::push_null(&mut b);
-                }
-            },
-        }
-    }
-    R::finish(b)
 }
 
 /// Lifts a strict function of one argument and the session.

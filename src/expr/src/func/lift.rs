@@ -314,14 +314,25 @@ pub fn full_length(c: &mut CallArgs<'_>, n: usize) -> ArrayRef {
     col
 }
 
+/// Whether the call is interrupted before row `from`: if so, the rows from there on have its error.
+pub fn interrupted(c: &mut CallArgs<'_>, from: usize) -> bool {
+    let Err(e) = c.ctx.interrupt.check() else { return false };
+    c.errors.extend((from as u32..c.len as u32).map(|i| (i, e.clone())));
+    true
+}
+
 /// Calls `f` on the rows without NULL arguments.
-fn rows<R: Ret>(c: &mut CallArgs<'_>, mut f: impl FnMut(usize) -> Result<R, SqlError>) -> ArrayRef {
+pub fn rows<R: Ret>(c: &mut CallArgs<'_>, mut f: impl FnMut(usize) -> Result<R, SqlError>) -> ArrayRef {
     let nulls = strict_nulls(c);
     let mut b = R::builder(&c.ret.ty, c.len);
     for i in 0..c.len {
         if nulls.as_ref().is_some_and(|n| n.is_null(i)) {
             R::push_null(&mut b);
             continue;
+        }
+        if interrupted(c, i) {
+            (i..c.len).for_each(|_| R::push_null(&mut b));
+            break;
         }
         match f(i).map(|r| r.push(&mut b)) {
             Ok(true) => {}
@@ -400,6 +411,10 @@ pub fn on_values(c: &mut CallArgs<'_>, strict: bool, f: ValueFn) -> ArrayRef {
         if strict && row.iter().any(Value::is_null) {
             b.push_null();
             continue;
+        }
+        if interrupted(c, i) {
+            (i..len).for_each(|_| b.push_null());
+            break;
         }
         match f(&row, &call) {
             Ok(v) if b.try_push(&v) => {}
