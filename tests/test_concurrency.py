@@ -248,3 +248,59 @@ def test_time_does_not_run_away_from_the_clock(rd, db):
     run_all(work, 3)
     ahead = db.execute("SELECT closed FROM rd_catalog.timeline").fetchone()[0] - time.time() * 1000
     assert ahead < 250, f"{ahead} ms ahead"
+
+
+BESIDE_ALTER = {
+    "drop table": ("DROP TABLE d CASCADE", "SELECT to_regclass('d') IS NULL AND to_regclass('dv') IS NULL"),
+    "drop view": ("DROP MATERIALIZED VIEW dv", "SELECT to_regclass('dv') IS NULL"),
+    "drop index": ("DROP INDEX di", "SELECT to_regclass('di') IS NULL"),
+    "rename table": ("ALTER TABLE d RENAME TO e", "SELECT to_regclass('d') IS NULL"),
+    "rename view": ("ALTER MATERIALIZED VIEW dv RENAME TO ev", "SELECT to_regclass('dv') IS NULL"),
+    "comment": ("COMMENT ON TABLE d IS 'of mine'", "SELECT obj_description('d'::regclass) = 'of mine'"),
+    "alter": ("ALTER TABLE d ADD COLUMN y int", "SELECT count(*) = 3 FROM information_schema.columns WHERE table_name = 'd' AND table_schema = current_schema"),
+    "view on it": ("CREATE VIEW dw AS SELECT v FROM d", "SELECT count(*) = 0 FROM dw"),
+    "replace": ("CREATE OR REPLACE VIEW dp AS SELECT id + 1 AS id FROM d", "SELECT pg_get_viewdef('dp'::regclass) LIKE '%+ 1%'"),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_ALTER)
+def test_what_others_change_beside_an_alter_table_stays(rd, db, name):
+    """A block's ALTER TABLE makes the table and what depends on it anew: it must not bring back what another session has changed since."""
+    statement, holds = BESIDE_ALTER[name]
+    schema = "beside_" + name.replace(" ", "_")
+    db.execute(f"CREATE SCHEMA {schema}")
+    with rd.connect() as a, rd.connect() as b:
+        for c in (a, b):
+            c.execute(f"SET search_path = {schema}")
+        b.execute("CREATE TABLE d (id int PRIMARY KEY, v int)")
+        b.execute("CREATE MATERIALIZED VIEW dv AS SELECT * FROM d")
+        b.execute("CREATE INDEX di ON dv (v)")
+        b.execute("CREATE VIEW dp AS SELECT id FROM d")
+        a.execute("BEGIN")
+        a.execute("ALTER TABLE d ADD COLUMN z int")
+        b.execute(statement)
+        with pytest.raises(CONFLICT):
+            a.execute("COMMIT")
+        assert b.execute(holds).fetchone() == (True,)
+
+
+def test_changes_of_the_catalog_race_and_none_is_lost(rd, db):
+    """Autocommit statements are planned again: each ALTER adds its column, no view that was dropped comes back."""
+    db.execute("CREATE TABLE race (id int PRIMARY KEY, v int)")
+    db.execute("INSERT INTO race VALUES (1, 0)")
+
+    def work(i):
+        with rd.connect() as c:
+            for n in range(8):
+                if i == 0:
+                    c.execute(f"ALTER TABLE race ADD COLUMN c{n} int")
+                elif i == 1:
+                    c.execute(f"CREATE MATERIALIZED VIEW race_v{n} AS SELECT v FROM race")
+                    c.execute(f"DROP MATERIALIZED VIEW race_v{n}")
+                else:
+                    c.execute("UPDATE race SET v = v + 1 WHERE id = 1")
+
+    run_all(work, 3)
+    assert db.execute("SELECT v FROM race").fetchone() == (8,)
+    assert db.execute("SELECT count(*) FROM information_schema.columns WHERE table_name = 'race'").fetchone() == (10,)
+    assert db.execute("SELECT count(*) FROM pg_class WHERE relname LIKE 'race_v%'").fetchone() == (0,)

@@ -1,5 +1,6 @@
 """What Riverdelta's SQL has beyond PostgreSQL's: QUALIFY, SELECT * EXCEPT, unsigned integers, lists and maps."""
 
+import psycopg
 import pytest
 
 ROWS = "(VALUES (1, 10, 'x'), (1, 30, 'y'), (2, 20, 'z')) v (a, b, c)"
@@ -144,3 +145,35 @@ def test_advisory_locks(rd):
     one.execute("SET statement_timeout = 0")
     one.execute("SELECT pg_advisory_lock(8)")
     one.close()
+
+
+def test_show_create_tells_objects_as_they_are_now(db):
+    """What it says can be run: after renames too, and with the options."""
+    db.execute("CREATE SCHEMA shown")
+    db.execute("CREATE TABLE shown.t (x int, y text)")
+    db.execute("CREATE MATERIALIZED VIEW shown.m WITH (ON ERROR = 'quarantine') AS SELECT 1 / x AS q, y FROM shown.t")
+    db.execute("CREATE VIEW shown.v (a, b) AS SELECT x, y FROM shown.t WHERE x > 0 WITH CHECK OPTION")
+    db.execute("CREATE INDEX i ON shown.m (q)")
+    db.execute("ALTER VIEW shown.v RENAME COLUMN a TO \"A b\"")
+    db.execute("ALTER VIEW shown.v RENAME TO w")
+    db.execute("ALTER INDEX shown.i RENAME TO j")
+
+    def shown(what):
+        return db.execute(f"SHOW CREATE {what}").fetchone()[1]
+
+    view, materialized, index = shown("VIEW shown.w"), shown("MATERIALIZED VIEW shown.m"), shown("INDEX shown.j")
+    assert view == 'CREATE VIEW shown.w ("A b", b) AS SELECT x, y FROM shown.t WHERE x > 0 WITH CASCADED CHECK OPTION'
+    assert "(ON ERROR = 'quarantine')" in materialized
+    db.execute("DROP VIEW shown.w")
+    db.execute("DROP MATERIALIZED VIEW shown.m CASCADE")
+    for statement in (view, materialized, index):
+        db.execute(statement)
+    assert (shown("VIEW shown.w"), shown("MATERIALIZED VIEW shown.m"), shown("INDEX shown.j")) == (view, materialized, index)
+
+
+def test_a_temporal_filter_in_a_recursion_is_refused_before_the_view_is_made(db):
+    db.execute("CREATE TABLE moments (id int, at timestamptz)")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="temporal filter inside WITH RECURSIVE"):
+        db.execute("CREATE MATERIALIZED VIEW never AS WITH RECURSIVE r (n) AS "
+                   "(SELECT id FROM moments WHERE at < now() UNION SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r")
+    assert db.execute("SELECT to_regclass('never')").fetchone() == (None,)

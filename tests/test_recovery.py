@@ -221,3 +221,17 @@ def test_a_full_disk(tmp_path):
     finally:
         r.kill()
         subprocess.run(["umount", "-l", str(small)], check=True)
+
+
+@pytest.mark.parametrize("last", ["CREATE TEMP TABLE q (a int)", "CREATE TEMP VIEW q AS SELECT 1 AS a", "CREATE TEMP SEQUENCE q"])
+def test_temporary_objects_end_before_views_are_filled(riverdelta, last):
+    """They are dropped at the start, in a tick of its own, whose time is beyond that of all rows."""
+    r = riverdelta
+    r.sql("CREATE TABLE t (x int PRIMARY KEY)", "CREATE MATERIALIZED VIEW v AS SELECT * FROM t", "INSERT INTO t VALUES (1)")
+    with psycopg.connect(r.dsn, autocommit=True) as c:
+        c.execute(last)
+        r.restart(kill=True)
+    assert r.sql("SELECT * FROM v") == [(1,)]
+    assert r.sql("SELECT * FROM t") == [(1,)]
+    r.sql("INSERT INTO t VALUES (2)")
+    assert r.sql("SELECT * FROM v ORDER BY x") == [(1,), (2,)]

@@ -115,6 +115,9 @@ impl Planner {
         let mir = optimize::optimize(mir, &octx)?;
         // Planned here too: what cannot be maintained is refused before anything is durable.
         let planned = optimize::plan_dataflow(&mir, &octx, &|_| vec![])?;
+        if let Some(e) = dataflow::render::unsupported(&planned.lir) {
+            return Err(e);
+        }
         Ok((mir, planned.notices))
     }
 

@@ -12,7 +12,7 @@ mod names;
 mod pg;
 /// Rows of `pg_type`.
 mod pg_type;
-pub use pg::foreign_definition;
+pub use pg::{foreign_definition, index_definition};
 /// Rows of rd_catalog: what runs, how far it is, what it holds.
 mod rd;
 

@@ -62,6 +62,7 @@ pub(super) fn start(store: Store, edges: Edges, shared: Arc<crate::Shared>) -> R
         keys: Keys::default(),
         last_write: Default::default(),
         touched: Default::default(),
+        changes: Default::default(),
         pending: Default::default(),
         holds: BTreeMap::new(),
         reads: Reads::default(),

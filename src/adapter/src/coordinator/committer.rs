@@ -234,7 +234,10 @@ impl Coordinator {
         }
         self.closed = t;
         let parts = parts.into_iter().map(|(id, reader)| (id, reader as Arc<dyn SnapshotReader>)).collect();
-        self.cluster.send(Command::Tick { t, shards: Arc::new(shards), parts });
+        // Before hydration nothing could follow: views begin at an earlier time, and take in the ticks since then.
+        if self.hydrated {
+            self.cluster.send(Command::Tick { t, shards: Arc::new(shards), parts });
+        }
     }
 
     /// Errors: 40001 if what the transaction read has changed since, in a tick or earlier in this one.

@@ -15,7 +15,7 @@ use dataflow::Command;
 use plan::{DataflowDesc, Export};
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,7 +27,10 @@ impl Coordinator {
         after.version += 1;
         let t = self.next_time();
         let mut tick = storage::Tick { t, lease: t + LEASE_MS, ..Default::default() };
-        for op in &txn.ddl {
+        for (i, op) in txn.ddl.iter().enumerate() {
+            if let Some(base) = txn.ddl_bases.get(i) {
+                self.changes.check(&after, op, *base)?;
+            }
             check_and_apply(&mut after, op, &mut tick)?;
         }
         self.validate(&txn, &BTreeMap::new(), &Touched::default())?;
@@ -70,6 +73,7 @@ impl Coordinator {
         self.touched.note(touched, t);
         let parts = self.read_back(&writes.iter().flat_map(|w| w.1.staged()).collect::<Vec<_>>());
         self.distribute(t, shards, parts);
+        self.changes.note(&ops, after.version);
         *self.catalog.write() = after.clone();
         self.follow(&before, &after, ops, t)?;
         Ok(t)
@@ -278,6 +282,55 @@ impl Coordinator {
                 _ => {}
             }
         }
+    }
+}
+
+/// When objects were last changed, in versions of the catalog.
+#[derive(Default)]
+pub(super) struct LastChanged {
+    last: HashMap<GlobalId, u64>,
+    /// Changes up to this version are forgotten: what was planned before it conflicts.
+    floor: u64,
+}
+
+/// Objects remembered before the older half is forgotten.
+const CHANGES_MAX: usize = 100_000;
+
+impl LastChanged {
+    fn note(&mut self, ops: &[Op], version: u64) {
+        for op in ops {
+            match op {
+                Op::Create { item, .. } | Op::Update { item } => drop(self.last.insert(item.id, version)),
+                Op::Drop { ids } => self.last.extend(ids.iter().map(|id| (*id, version))),
+                Op::CreateSchema { .. } | Op::DropSchema { .. } => {}
+            }
+        }
+        if self.last.len() > CHANGES_MAX {
+            let mut versions: Vec<u64> = self.last.values().copied().collect();
+            self.floor = *versions.select_nth_unstable(CHANGES_MAX / 2).1;
+            self.last.retain(|_, v| *v > self.floor);
+        }
+    }
+
+    /// Errors: 40001 if another transaction has since `base` changed what `op` changes or refers to, or made something that refers to it.
+    fn check(&self, catalog: &Catalog, op: &Op, base: u64) -> Result<(), SqlError> {
+        let changed = |id: &GlobalId| base < self.floor || self.last.get(id).is_some_and(|v| *v > base);
+        let with_dependants = |id: &GlobalId| changed(id) || catalog.dependants(*id).any(|d| changed(&d.id));
+        let (conflict, what) = match op {
+            Op::Create { item, .. } => (item.deps.iter().any(changed), item.told()),
+            Op::Update { item } => (with_dependants(&item.id), item.told()),
+            Op::Drop { ids } => {
+                let id = ids.iter().find(|id| with_dependants(id));
+                (id.is_some(), id.and_then(|id| catalog.item(*id)).map_or_else(|| "an object".to_owned(), |i| i.told()))
+            }
+            Op::DropSchema { name } => (catalog.items_in(name).iter().any(|i| changed(&i.id)), format!("schema {name}")),
+            Op::CreateSchema { .. } => (false, String::new()),
+        };
+        if !conflict {
+            return Ok(());
+        }
+        let m = format!("could not serialize access: {what} or what belongs to it was changed meanwhile");
+        Err(SqlError::new(state::SERIALIZATION_FAILURE, m).with_hint("The transaction might succeed if retried."))
     }
 }
 

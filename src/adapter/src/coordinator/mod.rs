@@ -104,6 +104,7 @@ pub struct Coordinator {
     /// Per shard, the time of its last change.
     last_write: HashMap<GlobalId, Timestamp>,
     touched: touched::LastTouched,
+    changes: ddl::LastChanged,
     pending: committer::Pending,
     holds: BTreeMap<Timestamp, usize>,
     reads: reads::Reads,

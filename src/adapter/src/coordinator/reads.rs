@@ -199,7 +199,7 @@ impl Coordinator {
         match &request.plan {
             PeekPlan::Constant { .. } => return Err(SqlError::internal("a constant needs no read")),
             PeekPlan::Arrangement { index, keys, mfp, types, .. } => {
-                let since = self.indexes.get(index).map(|s| s.since).ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, "an index was dropped meanwhile"))?;
+                let since = self.indexes.get(index).map(|s| s.since).ok_or_else(|| crate::vanished("an index"))?;
                 at = self.read_time(request.at, since)?;
                 rows = self.router.add_peek(id);
                 kind = Kind::Peek;
@@ -240,12 +240,12 @@ impl Coordinator {
         Ok(ReadStarted { id, at, rows })
     }
 
-    /// Errors: 55000 if an arrangement that the plan imports was dropped since.
+    /// Errors: the statement is to be planned again if an arrangement that the plan imports was dropped since.
     fn check_imports(&self, imports: &[Import]) -> Result<(), SqlError> {
         for import in imports {
             if let Import::Arrangement { index, .. } = import {
                 if !self.indexes.contains_key(index) {
-                    return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "an index was dropped meanwhile").with_hint("run the statement again"));
+                    return Err(crate::vanished("an index"));
                 }
             }
         }
@@ -355,8 +355,8 @@ impl Coordinator {
             .collect();
         for (token, name) in touched {
             let e = SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("{name} was dropped"));
-            self.router.end_subscriber(token, e.clone());
-            self.router.end_peek(token, e);
+            self.router.end_subscriber(token, e);
+            self.router.end_peek(token, crate::vanished(&name));
             self.end_read(token);
         }
     }

@@ -121,6 +121,9 @@ pub struct SubscribeStarted {
 pub struct WriteTxn {
     /// Made before the writes.
     pub ddl: Vec<Op>,
+    /// The version of the catalog that each of `ddl` was planned on: a change since to what it touches is a conflict. Those beyond the
+    /// list conflict with nothing.
+    pub ddl_bases: Vec<u64>,
     /// By table, in no order that matters: what counts is each table's sum.
     pub writes: Vec<(GlobalId, Changes)>,
     /// What was read, at `read_at`: a change to it since is a conflict.

@@ -64,6 +64,7 @@ impl Session {
             check_and_apply(&mut catalog, op, &mut storage::Tick::default())?;
         }
         if let Some(o) = self.txn.open() {
+            o.ddl_bases.resize(o.ddl.len() + ops.len(), self.planned_on);
             o.ddl.extend(ops);
         }
         *self.overlay.lock() = None;

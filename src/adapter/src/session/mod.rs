@@ -53,14 +53,14 @@ use crate::planner::{session_ctx, SessionCatalog, DATABASE};
 use crate::settings::Settings;
 use crate::Shared;
 use cursor::Cursor;
-use expr::EvalCtx;
+use expr::{EvalCtx, Interrupt, Why};
 use repr::error::state;
 use repr::{RelDesc, SqlError, SqlType, Value};
 use sql::plan::Plan;
 use sql::ParsedStatement;
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -90,6 +90,8 @@ pub struct Session {
     temp_schema: Option<String>,
     /// What the session has got from sequences.
     sequences: crate::sequences::Access,
+    /// The version of the shared catalog when the planning of the statement in hand began.
+    planned_on: u64,
     /// The catalog with the open transaction's changes, made on the shared one of this version.
     overlay: parking_lot::Mutex<Option<(u64, Arc<crate::catalog::Catalog>)>>,
 }
@@ -97,27 +99,32 @@ pub struct Session {
 /// Set by a cancel request; looked at wherever the session waits.
 #[derive(Default)]
 pub struct Cancel {
-    flag: AtomicBool,
+    /// Of the statement in hand.
+    statement: parking_lot::Mutex<Interrupt>,
     notify: tokio::sync::Notify,
 }
 
 impl Cancel {
     pub fn cancel(&self) {
-        self.flag.store(true, Ordering::SeqCst);
+        self.statement().set(Why::Asked);
         self.notify.notify_waiters();
     }
-    fn clear(&self) {
-        self.flag.store(false, Ordering::SeqCst);
+    /// What the statement in hand evaluates under.
+    fn statement(&self) -> Interrupt {
+        self.statement.lock().clone()
     }
-    pub fn is_set(&self) -> bool {
-        self.flag.load(Ordering::SeqCst)
+    /// Another statement begins: what is left of the one before keeps its own.
+    fn next_statement(&self) -> Interrupt {
+        let mut statement = self.statement.lock();
+        *statement = Interrupt::default();
+        statement.clone()
     }
-    /// Returns once the statement is cancelled.
-    pub async fn cancelled(&self) {
+    /// Returns once the statement is cancelled, with the reason.
+    pub async fn cancelled(&self) -> SqlError {
         loop {
             let notified = self.notify.notified();
-            if self.is_set() {
-                return;
+            if let Err(e) = self.statement().check() {
+                return e;
             }
             notified.await;
         }
@@ -138,14 +145,6 @@ fn same_result(prepared: &Prepared, response: &Response) -> Result<(), SqlError>
     }
 }
 
-fn canceled() -> SqlError {
-    SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
-}
-
-fn timed_out() -> SqlError {
-    SqlError::new(state::QUERY_CANCELED, "canceling statement due to statement timeout")
-}
-
 /// Waits for `f` unless the statement is cancelled or its time is over.
 pub(crate) async fn guarded<T>(cancel: &Cancel, deadline: Option<Instant>, f: impl Future<Output = T>) -> Result<T, SqlError> {
     let timeout = async {
@@ -157,8 +156,8 @@ pub(crate) async fn guarded<T>(cancel: &Cancel, deadline: Option<Instant>, f: im
     tokio::select! {
         biased;
         r = f => Ok(r),
-        () = cancel.cancelled() => Err(canceled()),
-        () = timeout => Err(timed_out()),
+        e = cancel.cancelled() => Err(e),
+        () = timeout => Err(SqlError::timed_out()),
     }
 }
 
@@ -214,6 +213,7 @@ impl Session {
             prepared: HashMap::new(),
             cursors: HashMap::new(),
             last_in_batch: false,
+            planned_on: 0,
             deadline: None,
             xact_locks: Vec::new(),
             random: None,
@@ -339,11 +339,21 @@ impl Session {
     /// Errors: any; the transaction, if one is open, is failed then. 25P02 in a failed block.
     pub async fn execute(&mut self, prepared: &Prepared, params: Vec<Value>) -> Result<Response, SqlError> {
         let last = std::mem::take(&mut self.last_in_batch);
-        self.cancel.clear();
+        let interrupt = self.cancel.next_statement();
         self.deadline = self.settings.statement_timeout().map(|d| Instant::now() + d);
+        // What the session itself evaluates is ended from beside it.
+        let timer = self.deadline.map(|d| {
+            tokio::spawn(async move {
+                tokio::time::sleep_until(d).await;
+                interrupt.set(Why::TimedOut);
+            })
+        });
         self.shared.metrics.statements.inc();
         let started = std::time::Instant::now();
         let result = self.execute_inner(prepared, params, last).await;
+        if let Some(t) = timer {
+            t.abort();
+        }
         self.shared.metrics.statement_seconds.observe(started.elapsed().as_secs_f64());
         if result.is_err() {
             self.shared.metrics.errors.inc();
@@ -361,8 +371,10 @@ impl Session {
         let typed: Vec<(Value, SqlType)> = params.into_iter().zip(prepared.params.iter().cloned()).collect();
         self.txn.begin_implicit(now_micros());
         let autocommit = last && self.txn.is_implicit_and_fresh();
-        let mut attempts = 0;
+        let (mut attempts, notices) = (0, self.notices.len());
         loop {
+            self.planned_on = self.shared.catalog().version;
+            self.notices.truncate(notices);
             let plan = {
                 let names = self.names();
                 tokio::task::block_in_place(|| sql::plan::plan(parsed, &names, &typed))?
@@ -394,12 +406,7 @@ impl Session {
                 // Nothing was sent yet: the statement is simply run again.
                 Err(e) if e.code == state::SERIALIZATION_FAILURE && attempts < 1_000 => {
                     attempts += 1;
-                    if self.cancel.is_set() {
-                        return Err(canceled());
-                    }
-                    if self.deadline.is_some_and(|d| Instant::now() >= d) {
-                        return Err(timed_out());
-                    }
+                    self.cancel.statement().check()?;
                     self.txn.begin_implicit(now_micros());
                 }
                 Err(e) => return Err(e),
@@ -432,6 +439,7 @@ impl Session {
         let now = self.txn.started_micros().unwrap_or_else(now_micros);
         let mut ctx = session_ctx(&self.settings, &catalog, &self.user, self.sequences.clone(), self.temp_schema.as_deref(), now, now_micros());
         ctx.random = self.random.clone();
+        ctx.interrupt = self.cancel.statement();
         SessionCatalog {
             catalog,
             planner: &self.shared.planner,

@@ -7,7 +7,7 @@ use repr::error::state;
 use repr::{SqlError, SqlType, Value};
 use sql::ast::ShowKind;
 use sql::catalog::ObjectRef;
-use sql::plan::ShowPlan;
+use sql::plan::{quote_ident, ShowPlan};
 
 impl Session {
     pub(super) fn show_variable(&self, name: &str) -> Result<Response, SqlError> {
@@ -26,7 +26,21 @@ impl Session {
         if item.sql.is_empty() {
             return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" has no CREATE statement of its own", item.name)));
         }
-        let mut sql = item.sql.clone();
+        let name = || format!("{}.{}", quote_ident(&item.schema), quote_ident(&item.name));
+        let names = || item.desc.names.iter().map(|n| quote_ident(n)).collect::<Vec<_>>().join(", ");
+        // As objects are called now.
+        let mut sql = match &item.kind {
+            ItemKind::View { query, check } => {
+                let check = check.map(|c| format!(" WITH {} CHECK OPTION", c.word().to_uppercase()));
+                format!("CREATE VIEW {} ({}) AS {query}{}", name(), names(), check.unwrap_or_default())
+            }
+            ItemKind::MaterializedView { query, quarantine } => {
+                let options = if *quarantine { " WITH (ON ERROR = 'quarantine')" } else { "" };
+                format!("CREATE MATERIALIZED VIEW {} ({}){options} AS {query}", name(), names())
+            }
+            ItemKind::Index { .. } => crate::builtin::index_definition(&self.catalog(), item.oid(), 0).unwrap_or_else(|| item.sql.clone()),
+            _ => item.sql.clone(),
+        };
         if let (ItemKind::Table(t), Some(open)) = (&item.kind, sql.strip_suffix(')').map(str::to_owned)) {
             // Named as the tables referred to are named now.
             let catalog = self.catalog();

@@ -51,6 +51,8 @@ pub struct Open {
     pub deferral: Vec<(Option<Vec<String>>, bool)>,
     /// Changes to the catalog, in order.
     pub ddl: Vec<Op>,
+    /// The version of the catalog that each was planned on.
+    pub ddl_bases: Vec<u64>,
     /// Names with the writes and catalog changes before them.
     pub savepoints: Vec<(String, usize, usize)>,
     /// Catalog changes were made from what was read: it must still hold.
@@ -335,7 +337,7 @@ impl Session {
             let mut writes: BTreeMap<GlobalId, Changes> = BTreeMap::new();
             open.writes.into_iter().for_each(|(table, changes)| writes.entry(table).or_default().append(changes));
             let writes = writes.into_iter().collect();
-            let write = WriteTxn { ddl: open.ddl.clone(), writes, read_set: open.read_set, read_at, acted: open.acted };
+            let write = WriteTxn { ddl: open.ddl.clone(), ddl_bases: open.ddl_bases, writes, read_set: open.read_set, read_at, acted: open.acted };
             // From here on the commit stands even if the client vanishes: no cancel.
             self.shared.ask(|answer| Request::Write(write, answer)).await.map(|_| ())
         };
@@ -402,6 +404,7 @@ impl Session {
         open.keys.clear();
         open.failed = false;
         let undone = open.ddl.split_off(ddl);
+        open.ddl_bases.truncate(ddl);
         if !undone.is_empty() {
             self.forget_ddl(&undone);
         }
@@ -476,13 +479,13 @@ impl Open {
     }
 }
 
-/// Whether the statement may change rows of tables: outside a block it commits by itself, and is run again on a conflict.
+/// Whether the statement may change rows of tables or the catalog: outside a block it commits by itself, and is run again on a conflict.
 pub fn writes(plan: &Plan) -> bool {
     match plan {
         Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) | Plan::With(_) => true,
-        Plan::Truncate { .. } | Plan::CreateTableAs(_) | Plan::AlterTable(_) => true,
+        Plan::Truncate { .. } => true,
         Plan::CopyTo(c) => matches!(c.source, CopySource::Modify(_)),
-        _ => false,
+        other => !ddl_verb(other).is_empty(),
     }
 }
 
