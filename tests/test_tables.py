@@ -491,3 +491,30 @@ def test_a_block_reads_on_beside_alter_table_and_new_indexes(rd, db, t):
             db.execute(f"SELECT count(*) FROM {t}")
         db.execute("ROLLBACK")
         assert db.execute(f"SELECT s FROM {t}_late").fetchone() == (6,)
+
+
+def test_copy_takes_the_rows_that_where_names(db):
+    db.execute("CREATE TABLE cw (a int PRIMARY KEY, b text DEFAULT 'd', c int GENERATED ALWAYS AS (a + 1) STORED)")
+
+    def copy(condition, data="1\n2\n3\n"):
+        with db.cursor() as cur:
+            with cur.copy(f"COPY cw (a) FROM STDIN WHERE {condition}") as c:
+                c.write(data)
+            return cur.rowcount
+
+    assert copy("a > 1 AND b = 'd'") == 2
+    assert db.execute("SELECT * FROM cw ORDER BY a").fetchall() == [(2, "d", 3), (3, "d", 4)]
+    # What is left out meets no constraint.
+    assert copy("a IS NOT NULL AND a NOT IN (2, 3)", "1\n2\n\\N\n") == 1
+    for condition, error in [
+        ("nope", psycopg.errors.UndefinedColumn),
+        ("a", psycopg.errors.DatatypeMismatch),
+        ("max(a) > 1", psycopg.errors.GroupingError),
+        ("a IN (SELECT 1)", psycopg.errors.FeatureNotSupported),
+        ("1 / (a - 2) > 0", psycopg.errors.DivisionByZero),
+    ]:
+        with pytest.raises(error):
+            copy(condition, "20\n2\n")
+    with pytest.raises(psycopg.errors.SyntaxError):
+        db.execute("COPY cw TO STDOUT WHERE a > 1")
+    assert db.execute("SELECT count(*) FROM cw").fetchone() == (3,)

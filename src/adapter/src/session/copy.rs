@@ -1,7 +1,7 @@
 //! COPY in and out: text, CSV and binary as Postgres writes them.
 
 use super::query::{rows_stream, Row};
-use super::write::fill;
+use super::write::{evaluate_plain, fill};
 use super::{Response, Session};
 use crate::client::{ByteStream, RowStream};
 use repr::batch::{BatchBuilder, PIECE_BYTES};
@@ -149,6 +149,11 @@ impl CopySink {
             };
             let mut rows: Vec<Row> = given.iter_mut().map(whole).collect();
             fill(&mut rows, &defaults, types, &ctx)?;
+            if let Some(f) = &self.plan.filter {
+                let holds = evaluate_plain(std::slice::from_ref(f), &rows, types, &ctx)?;
+                let mut holds = holds.into_iter().map(|h| h[0] == Value::Bool(true));
+                rows.retain(|_| holds.next().unwrap_or(false));
+            }
             session.check_rows(&item, &mut rows, &self.plan.checks, &ctx).map_err(|e| e.in_context(format!("COPY {}", item.name)))?;
             self.count += rows.len() as u64;
             for row in rows {

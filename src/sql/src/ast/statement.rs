@@ -254,7 +254,7 @@ pub struct Copy {
     pub to: bool,
     pub target: CopyTarget,
     pub options: Vec<DdlOption>,
-    pub filter: Option<Pos>,
+    pub filter: Option<Expr>,
     pub pos: Pos,
 }
 

@@ -355,10 +355,7 @@ impl Parser<'_> {
         } else {
             self.legacy_copy_options(&mut options)?;
         }
-        let filter = self.is_kw("where").then(|| self.pos());
-        if filter.is_some() {
-            self.where_opt()?;
-        }
+        let filter = self.where_opt()?;
         Ok(Statement::Copy(Box::new(Copy { from, to, target, options, filter, pos })))
     }
 

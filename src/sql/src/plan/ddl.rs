@@ -35,7 +35,14 @@ impl Binder<'_> {
         let mut likes: Vec<(usize, &ast::Like, std::rc::Rc<crate::catalog::Relation>)> = Vec::new();
         let mut added = 0;
         for l in &c.like {
-            let rel = self.resolve_relation(&l.name)?;
+            // What is copied depends on nothing.
+            let rel = match self.catalog.resolve_relation(&l.name.parts).map_err(|e| e.at(l.name.pos))? {
+                Some(rel) if matches!(rel.kind, RelationKind::Other) => {
+                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("relation \"{}\" is invalid in LIKE clause", rel.name.name)).at(l.name.pos));
+                }
+                Some(rel) => std::rc::Rc::new((*rel).clone()),
+                None => return Err(self.undefined_relation(&l.name)),
+            };
             let at = l.after + added;
             columns.splice(at..at, rel.desc.names.iter().zip(&rel.desc.types).map(|(n, t)| like_column(n, t, l.name.pos)));
             added += rel.desc.arity();
@@ -90,6 +97,10 @@ impl Binder<'_> {
             for (n, (_, columns)) in rel.unique.iter().enumerate() {
                 let columns: Vec<usize> = columns.iter().map(|c| at + c).collect();
                 let primary = n == 0 && rel.def.has_primary_key;
+                if primary && shape.unique.iter().any(|u| u.2) {
+                    let m = format!("multiple primary keys for table \"{table}\" are not allowed");
+                    return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, m).at(l.name.pos));
+                }
                 let base = key_name(table, &columns, primary, &shape.desc);
                 let name = numbered(&base, &|n| shape.unique.iter().any(|u| u.0 == n));
                 if primary {

@@ -521,8 +521,8 @@ impl Binder<'_> {
             ast::CopyTarget::File(f) => Some(f.clone()),
             _ => None,
         };
-        if let Some(pos) = c.filter {
-            return Err(SqlError::unsupported("COPY … WHERE", "copy into a table and filter it").at(pos));
+        if let (true, Some(f)) = (c.to, &c.filter) {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "WHERE clause not allowed with COPY TO").at(f.pos));
         }
         if c.to {
             let source = match &c.from {
@@ -564,6 +564,7 @@ impl Binder<'_> {
         let rel = self.writable(name, "copy to")?;
         let columns = self.named_columns(&rel, columns)?;
         let format = copy_format(&c.options, &rel.desc.names, &columns, true)?;
+        let filter = c.filter.as_ref().map(|f| self.condition(f, &self.row_env(&rel.name.name, &rel.desc, Clause::CopyWhere), "WHERE")).transpose()?;
         let columns_written = columns.clone();
         Ok(Plan::CopyFrom(Box::new(CopyFromPlan {
             table: rel.id,
@@ -573,6 +574,7 @@ impl Binder<'_> {
             checks: RowChecks { domains: self.domain_tests(&rel, &columns_written)?, ..row_checks(&rel) },
             format,
             encoding: copy_encoding(&c.options)?,
+            filter,
             file,
         })))
     }

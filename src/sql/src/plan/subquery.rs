@@ -27,6 +27,7 @@ impl Binder<'_> {
         let place = match env.clause() {
             Some(Clause::Check) => Some("check constraint"),
             Some(Clause::Default) => Some("DEFAULT expression"),
+            Some(Clause::CopyWhere) => Some("COPY FROM WHERE condition"),
             Some(Clause::Index) => Some("index expression"),
             _ => None,
         };

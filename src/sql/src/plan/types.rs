@@ -463,6 +463,8 @@ pub struct CopyFromPlan {
     pub defaults: Vec<Option<HirScalar>>,
     pub desc: RelDesc,
     pub checks: RowChecks,
+    /// Over the row: others are left out.
+    pub filter: Option<HirScalar>,
     pub format: CopyFormat,
     /// None: the client's.
     pub encoding: Option<Encoding>,
