@@ -304,6 +304,49 @@ def test_asyncpg_pool(shop):
     asyncio.run(run())
 
 
+def test_asyncpg_prepares_again_after_alter_table(shop):
+    async def run():
+        c = await asyncpg.connect(host="127.0.0.1", port=shop.port, user="riverdelta", database="riverdelta", timeout=20)
+        try:
+            await c.execute("CREATE TABLE a2 (a int)")
+            await c.execute("INSERT INTO a2 VALUES (1)")
+            assert [tuple(r) for r in await c.fetch("SELECT * FROM a2")] == [(1,)]
+            with shop.connect() as other:
+                other.execute("ALTER TABLE a2 ADD COLUMN b text DEFAULT 'new'")
+            assert [tuple(r) for r in await c.fetch("SELECT * FROM a2")] == [(1, "new")]
+        finally:
+            await c.close()
+
+    asyncio.run(run())
+
+
+def test_asyncpg_moves_a_portal(shop):
+    """forward() is a MOVE by the portal's name, in a query of its own."""
+
+    async def run():
+        c = await asyncpg.connect(host="127.0.0.1", port=shop.port, user="riverdelta", database="riverdelta", timeout=20)
+        try:
+            async with c.transaction():
+                cursor = await c.cursor("SELECT g FROM generate_series(1, 3000) g ORDER BY g")
+                assert await cursor.forward(5) == 5
+                assert await cursor.fetchval() == 6 if hasattr(cursor, "fetchval") else (await cursor.fetchrow())[0] == 6
+                assert await cursor.forward(2000) == 2000
+                assert [r[0] for r in await cursor.fetch(2)] == [2007, 2008]
+                assert await cursor.forward(5000) == 992
+                assert await cursor.fetchrow() is None
+        finally:
+            await c.close()
+
+    asyncio.run(run())
+
+
+def test_a_binary_cursor_sends_binary(shop):
+    with shop.connect() as c, c.transaction():
+        c.execute("DECLARE b BINARY CURSOR FOR SELECT 258::int, 'x'::text")
+        result = c.pgconn.exec_(b"FETCH b")
+        assert result.fformat(0) == 1 and result.get_value(0, 0) == b"\x00\x00\x01\x02" and result.get_value(0, 1) == b"x"
+
+
 # --- SQLAlchemy -----------------------------------------------------------------------------------
 
 

@@ -150,6 +150,14 @@ public class Shop {
             Set<String> schemas = new TreeSet<>();
             try (ResultSet r = d.getSchemas()) { while (r.next()) schemas.add(r.getString(1)); }
             System.out.println(schemas.contains("public") + " " + schemas.contains("pg_catalog") + " " + schemas.contains("information_schema"));
+
+            // Prepared on the server by now, for a table that another session alters: the driver prepares it again.
+            PreparedStatement whole = c.prepareStatement("SELECT * FROM part ORDER BY item_id, n LIMIT 1");
+            for (int i = 0; i < 8; i++) whole.executeQuery().close();
+            try (Connection other = DriverManager.getConnection(args[0]); Statement alter = other.createStatement()) {
+                alter.execute("ALTER TABLE part ADD COLUMN later int DEFAULT 5");
+            }
+            print("altered", whole.executeQuery(), "later");
         }
     }
 }

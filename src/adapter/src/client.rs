@@ -23,6 +23,14 @@ pub struct Startup {
     pub database: String,
     /// The other startup parameters (`application_name`, `options`, `client_encoding`, ...).
     pub params: Vec<(String, String)>,
+    pub peer: Peer,
+}
+
+/// The two ends of a client's connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Peer {
+    pub client: Option<std::net::SocketAddr>,
+    pub server: Option<std::net::SocketAddr>,
 }
 
 #[derive(Clone, Debug)]
@@ -86,11 +94,7 @@ impl Client {
 
     /// A cancel request from the wire: unknown keys are ignored.
     pub fn cancel(&self, pid: i32, secret: i32) {
-        if let Some((s, cancel)) = self.shared.cancels.lock().get(&pid) {
-            if *s == secret {
-                cancel.cancel();
-            }
-        }
+        self.shared.backends.cancel((pid, secret));
     }
 
     /// Prometheus text.
@@ -148,6 +152,9 @@ pub enum Response {
     },
 }
 
+/// What a client is told (0A000) when a prepared statement would return other columns than it was told of.
+pub const PLAN_CHANGED: &str = "cached plan must not change result type";
+
 /// Rows in parts. Dropping it cancels the query behind it.
 pub struct RowStream {
     pub receiver: tokio::sync::mpsc::Receiver<Result<Vec<Vec<Value>>, SqlError>>,
@@ -157,6 +164,16 @@ impl RowStream {
     pub async fn next(&mut self) -> Option<Result<Vec<Vec<Value>>, SqlError>> {
         self.receiver.recv().await
     }
+}
+
+/// A query that the protocol has begun and not ended: what it will still bring.
+pub struct Portal {
+    pub desc: RelDesc,
+    pub rows: RowStream,
+    /// Rows received, before those of `rows`.
+    pub pending: std::collections::VecDeque<Vec<Value>>,
+    /// Nothing more comes from `rows`.
+    pub ended: bool,
 }
 
 /// COPY data in parts: a message a row, as Postgres sends it (header and trailer of the binary form are messages of their own).

@@ -8,6 +8,8 @@
 //!
 //! Not here: the wire protocol (`server`), rendering (`dataflow`), files (`storage`).
 
+/// Who is connected, and what they do.
+pub mod activity;
 /// Relations of pg_catalog, information_schema and rd_catalog.
 pub mod builtin;
 /// Objects by id and by name.
@@ -37,7 +39,7 @@ use parking_lot::RwLock;
 use repr::error::state;
 use repr::SqlError;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI32, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -47,10 +49,8 @@ pub struct Shared {
     pub(crate) catalog: Arc<RwLock<Arc<Catalog>>>,
     pub(crate) router: Arc<Router>,
     pub(crate) planner: Arc<Planner>,
-    /// Cancel flags of the open sessions, by pid.
-    pub(crate) cancels: parking_lot::Mutex<HashMap<i32, (i32, Arc<session::Cancel>)>>,
+    pub(crate) backends: Arc<activity::Backends>,
     pub(crate) locks: session::advisory::Locks,
-    pub(crate) next_pid: AtomicI32,
     /// Ids are reserved here by sessions and made durable with the objects that get them.
     pub(crate) next_id: AtomicU64,
     pub(crate) metrics: session::metrics::Metrics,
@@ -68,9 +68,8 @@ impl Shared {
             catalog: Arc::new(RwLock::new(Arc::new(Catalog::default()))),
             router: Arc::new(Router::default()),
             planner: Arc::new(Planner::default()),
-            cancels: Default::default(),
+            backends: Default::default(),
             locks: Default::default(),
-            next_pid: AtomicI32::new(1),
             next_id: AtomicU64::new(0),
             metrics: session::metrics::Metrics::default(),
             sequences: Default::default(),

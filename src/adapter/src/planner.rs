@@ -371,16 +371,16 @@ pub fn captured_ctx(captured: &CapturedSettings, catalog: &Arc<Catalog>) -> Eval
     }
 }
 
+/// What functions of a session's statements reach beside the catalog.
+pub struct Handle<'a> {
+    pub user: &'a str,
+    pub sequences: crate::sequences::Access,
+    pub temp_schema: Option<&'a str>,
+    pub backends: crate::activity::Access,
+}
+
 /// The evaluation context of a session's statement at `now_micros` (since 2000).
-pub fn session_ctx(
-    settings: &Settings,
-    catalog: &Arc<Catalog>,
-    user: &str,
-    sequences: crate::sequences::Access,
-    temp_schema: Option<&str>,
-    now_micros: i64,
-    statement_micros: i64,
-) -> EvalCtx {
+pub fn session_ctx(settings: &Settings, catalog: &Arc<Catalog>, session: Handle<'_>, now_micros: i64, statement_micros: i64) -> EvalCtx {
     let search_path = settings.search_path();
     let shown = settings.all().into_iter().map(|(n, v, _)| (n.to_ascii_lowercase(), v)).collect();
     EvalCtx {
@@ -391,10 +391,10 @@ pub fn session_ctx(
         interval_style: settings.interval_style(),
         extra_float_digits: settings.extra_float_digits(),
         bytea_escape: settings.bytea_escape(),
-        user: user.into(),
+        user: session.user.into(),
         database: DATABASE.into(),
         search_path: search_path.clone(),
-        catalog: Arc::new(crate::builtin::Names::new(catalog.clone(), search_path, shown).with_session(sequences, temp_schema)),
+        catalog: Arc::new(crate::builtin::Names::new(catalog.clone(), search_path, shown).with_session(session)),
         ..EvalCtx::default()
     }
 }

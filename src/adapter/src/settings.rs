@@ -105,6 +105,7 @@ const DEFS: &[Def] = &[
     def("lc_numeric", "C", Check::Any, "Sets the locale for formatting numbers."),
     def("lc_time", "C", Check::Any, "Sets the locale for formatting date and time values."),
     def("lock_timeout", "0", Check::Millis, "Accepted for compatibility: no statement waits for a lock."),
+    def("max_connections", "262143", Check::ReadOnly, "Sets the maximum number of concurrent connections: there is no limit but the machine's."),
     def("max_identifier_length", "63", Check::ReadOnly, "Shows the maximum identifier length."),
     def("max_index_keys", "32", Check::ReadOnly, "Shows the maximum number of index keys."),
     def("optimizer", "on", Check::Bool, "Whether plans are optimized beyond what execution needs."),
@@ -121,7 +122,7 @@ const DEFS: &[Def] = &[
         "transaction_deferrable",
         "off",
         Check::Bool,
-        "Whether to defer a read-only serializable transaction until it can be executed with no possible serialization failures.",
+        "Whether to defer a read-only serializable transaction until it can be executed with no possible serialization failures: it always can.",
     ),
     def("transaction_isolation", "strict serializable", Check::OneOf(ISOLATION), "Sets the current transaction's isolation level."),
     def("transaction_read_only", "off", Check::Bool, "Sets the current transaction's read-only status."),
@@ -355,6 +356,18 @@ impl Settings {
         self.values = self.session_defaults.clone();
     }
 
+    /// How many changes the transaction has made, for [`Settings::go_back`].
+    pub fn changes(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Undoes all but the first `n` changes of the transaction.
+    pub fn go_back(&mut self, n: usize) {
+        for (key, before, _) in self.undo.split_off(n.min(self.undo.len())).into_iter().rev() {
+            self.put(key, before);
+        }
+    }
+
     /// Ends a transaction: a rollback undoes every SET since its start, a commit only SET LOCAL.
     pub fn end_transaction(&mut self, committed: bool) {
         for (key, before, local) in std::mem::take(&mut self.undo).into_iter().rev() {
@@ -369,6 +382,8 @@ impl Settings {
         let key = name.to_ascii_lowercase();
         match (self.values.get(&key), find(name)) {
             (Some(v), _) => Ok(v.clone()),
+            // A transaction that does not say is as the session has it.
+            (None, Some(def)) if def.name.starts_with("transaction_") => self.get(&format!("default_{}", def.name)),
             (None, Some(def)) => Ok(def.default.to_string()),
             (None, None) => Err(Self::unknown(name)),
         }

@@ -105,6 +105,14 @@ pub trait CatalogView: Send + Sync {
     /// `obj_description` / `col_description` (column 0: the object itself).
     fn comment(&self, class: &str, oid: u32, column: i32) -> Option<String>;
     fn setting(&self, name: &str) -> Option<String>;
+    /// `None` where there is no session.
+    fn backend(&self) -> Option<Backend> {
+        None
+    }
+    /// Stops the statement of the session `pid`, or ends the session; false if there is none. Errors: 0A000 where there is no session.
+    fn signal(&self, _pid: i32, _end: bool) -> Result<bool, SqlError> {
+        Err(no_session())
+    }
     /// `nextval`. Errors: 42809 for what is no sequence, 2200H at its end, 0A000 where there is no session.
     fn next_value(&self, _sequence: u32) -> Result<i64, SqlError> {
         Err(no_session())
@@ -128,7 +136,18 @@ pub trait CatalogView: Send + Sync {
 }
 
 fn no_session() -> SqlError {
-    SqlError::unsupported("a sequence in a maintained object", "call it in the statement that writes")
+    SqlError::unsupported("a sequence or a session in a maintained object", "call the function in a statement")
+}
+
+/// The session that evaluates.
+#[derive(Clone, Debug)]
+pub struct Backend {
+    pub pid: i32,
+    /// The two ends of its connection.
+    pub client: Option<std::net::SocketAddr>,
+    pub server: Option<std::net::SocketAddr>,
+    /// The text of its statement.
+    pub query: String,
 }
 
 /// A catalog without objects: constant folding, tests.

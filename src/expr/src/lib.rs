@@ -32,7 +32,7 @@ pub mod table;
 pub mod window;
 
 pub use agg::{Accum, AggDef, AggKind, Aggregate};
-pub use ctx::{CatalogView, EvalCtx, Interrupt, Why};
+pub use ctx::{Backend, CatalogView, EvalCtx, Interrupt, Why};
 pub use eval::{call_values, eval, eval_const, eval_row, eval_whole, Evaluated};
 pub use func::FuncDef;
 pub use random::Random;

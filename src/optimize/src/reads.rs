@@ -232,6 +232,8 @@ impl Walk<'_> {
         for _ in 0..2 {
             for class in classes {
                 let known = class.exprs.iter().filter_map(|e| self.of_scalar(e, domain, types)).min_by_key(Vec::len);
+                // Rows with a NULL have no key, but match one another here.
+                let known = known.filter(|values| !class.null_safe || !values.iter().any(Value::is_null));
                 for e in &class.exprs {
                     if let (Scalar::Column(c), Some(_)) = (e, &known) {
                         meet(&mut domain[*c], known.clone());

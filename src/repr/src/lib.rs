@@ -60,4 +60,4 @@ pub use numeric::Numeric;
 pub use row::RowCodec;
 pub use style::{DateFormat, DateOrder, DateStyle, IntervalStyle, TextStyle};
 pub use types::{ColType, RelDesc, SqlType};
-pub use value::{ArrayValue, Interval, RangeValue, TimeTz, Value};
+pub use value::{ArrayValue, InetValue, Interval, RangeValue, TimeTz, Value};

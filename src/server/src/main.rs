@@ -42,6 +42,7 @@ const STACK_BYTES: usize = 512 << 20;
 fn main() -> ExitCode {
     // Before the first thread: the standard library asks for this once. The engine's and the runtime's threads follow it.
     std::env::set_var("RUST_MIN_STACK", STACK_BYTES.to_string());
+    expr::func::system::started();
     let cli = Cli::parse();
     let args = match cli.command {
         Some(Command::Serve(args)) => args,

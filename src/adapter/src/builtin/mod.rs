@@ -58,6 +58,9 @@ pub struct BuiltinCtx<'a> {
     /// (name, text) of the session's prepared statements.
     pub prepared: &'a [(String, String)],
     pub sequences: &'a crate::sequences::Sequences,
+    pub backends: &'a crate::activity::Backends,
+    /// Advisory locks that are held.
+    pub(crate) locks: &'a [crate::session::advisory::HeldLock],
 }
 
 struct Registry {

@@ -16,18 +16,19 @@ pub struct Names {
     settings: BTreeMap<String, String>,
     /// A session's; maintained objects have none.
     sequences: Option<crate::sequences::Access>,
+    backends: Option<crate::activity::Access>,
 }
 
 impl Names {
     /// `settings`: lower-case name and value, for `current_setting`.
     pub fn new(catalog: Arc<Catalog>, search_path: Vec<String>, settings: Vec<(String, String)>) -> Names {
-        Names { catalog, search_path, settings: settings.into_iter().collect(), sequences: None }
+        Names { catalog, search_path, settings: settings.into_iter().collect(), sequences: None, backends: None }
     }
 
-    /// A session's sequences, and its temporary objects, which are found first.
-    pub fn with_session(mut self, sequences: crate::sequences::Access, temp_schema: Option<&str>) -> Names {
-        self.search_path.splice(0..0, temp_schema.map(str::to_owned));
-        Names { sequences: Some(sequences), ..self }
+    /// A session's sequences, the sessions that it sees, and its temporary objects, which are found first.
+    pub fn with_session(mut self, session: crate::planner::Handle<'_>) -> Names {
+        self.search_path.splice(0..0, session.temp_schema.map(str::to_owned));
+        Names { sequences: Some(session.sequences), backends: Some(session.backends), ..self }
     }
 
     fn sequences(&self) -> Result<&crate::sequences::Access, SqlError> {
@@ -166,6 +167,14 @@ impl CatalogView for Names {
             return None;
         }
         self.item(oid)?.comments.iter().find(|c| i64::from(c.0) == i64::from(column)).map(|c| c.1.clone())
+    }
+    fn backend(&self) -> Option<expr::Backend> {
+        let own = &self.backends.as_ref()?.own;
+        Some(expr::Backend { pid: own.pid, client: own.peer.client, server: own.peer.server, query: own.seen().query })
+    }
+    fn signal(&self, pid: i32, end: bool) -> Result<bool, SqlError> {
+        let backends = self.backends.as_ref().ok_or_else(|| SqlError::unsupported("a signal in a maintained object", "call the function in a query"))?;
+        Ok(backends.all.signal(pid, end))
     }
     fn setting(&self, name: &str) -> Option<String> {
         self.settings.get(&name.to_ascii_lowercase()).cloned()

@@ -342,15 +342,49 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "pg_stat_activity" => {
-            out.add(vec![
-                ("datid", oid(DATABASE_OID)),
-                ("datname", text(DATABASE)),
-                ("pid", int(i64::from(ctx.pid))),
-                ("usesysid", oid(OWNER)),
-                ("usename", text(ctx.user)),
-                ("state", text("active")),
-                ("backend_type", text("client backend")),
-            ]);
+            let time = |t: Option<i64>| t.map_or(Value::Null, Value::TimestampTz);
+            for b in ctx.backends.all() {
+                let seen = b.seen();
+                let addr = b.peer.client.map(|a| a.ip().to_canonical());
+                let waits = seen.state != "active" && !seen.state.is_empty();
+                out.add(vec![
+                    ("datid", oid(DATABASE_OID)),
+                    ("datname", text(DATABASE)),
+                    ("pid", int(i64::from(b.pid))),
+                    ("usesysid", oid(OWNER)),
+                    ("usename", text(&b.user)),
+                    ("application_name", text(&seen.application)),
+                    ("client_addr", addr.map_or(Value::Null, |addr| Value::Inet(repr::InetValue { addr, bits: if addr.is_ipv4() { 32 } else { 128 } }))),
+                    ("client_port", b.peer.client.map_or(Value::Null, |a| int(i64::from(a.port())))),
+                    ("backend_start", Value::TimestampTz(b.started)),
+                    ("xact_start", time(seen.xact_start)),
+                    ("query_start", time(seen.query_start)),
+                    ("state_change", Value::TimestampTz(seen.state_change)),
+                    ("wait_event_type", if waits { text("Client") } else { Value::Null }),
+                    ("wait_event", if waits { text("ClientRead") } else { Value::Null }),
+                    ("state", if seen.state.is_empty() { Value::Null } else { text(seen.state) }),
+                    ("query", text(&seen.query)),
+                    ("backend_type", text("client backend")),
+                ]);
+            }
+        }
+        "pg_locks" => {
+            for lock in ctx.locks {
+                // As Postgres shows them: one bigint in two halves, or two integers.
+                let (two, a, b) = lock.key;
+                let (class, object) = if two { (a as u32, b as u32) } else { ((a >> 32) as u32, a as u32) };
+                out.add(vec![
+                    ("locktype", text("advisory")),
+                    ("database", oid(DATABASE_OID)),
+                    ("classid", oid(class)),
+                    ("objid", oid(object)),
+                    ("objsubid", int(if two { 2 } else { 1 })),
+                    ("pid", int(i64::from(lock.pid))),
+                    ("mode", text(if lock.shared { "ShareLock" } else { "ExclusiveLock" })),
+                    ("granted", Value::Bool(true)),
+                    ("fastpath", Value::Bool(false)),
+                ]);
+            }
         }
         _ => {}
     }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// `(false, n, 0)` for one bigint, `(true, a, b)` for two integers: they are different locks.
-type Key = (bool, i64, i64);
+pub(crate) type Key = (bool, i64, i64);
 
 /// How often one session holds a key: exclusively, shared.
 #[derive(Clone, Copy, Default)]
@@ -22,7 +22,27 @@ struct Held {
 #[derive(Default)]
 pub(crate) struct Locks(parking_lot::Mutex<HashMap<Key, HashMap<i32, Held>>>);
 
+/// One lock that a session holds, as `pg_locks` shows it.
+pub(crate) struct HeldLock {
+    pub key: Key,
+    pub pid: i32,
+    pub shared: bool,
+}
+
 impl Locks {
+    pub(crate) fn held(&self) -> Vec<HeldLock> {
+        let all = self.0.lock();
+        let mut out: Vec<HeldLock> = Vec::new();
+        for (key, holders) in all.iter() {
+            for (pid, held) in holders {
+                let modes = [(held.exclusive, false), (held.shared, true)];
+                out.extend(modes.into_iter().filter(|m| m.0 > 0).map(|(_, shared)| HeldLock { key: *key, pid: *pid, shared }));
+            }
+        }
+        out.sort_by_key(|l| (l.pid, l.key, l.shared));
+        out
+    }
+
     fn try_take(&self, key: Key, pid: i32, shared: bool) -> bool {
         let mut all = self.0.lock();
         let holders = all.entry(key).or_default();
@@ -99,7 +119,12 @@ impl Session {
 
     /// The transaction is over.
     pub(super) fn release_xact_locks(&mut self) {
-        for (key, shared) in std::mem::take(&mut self.xact_locks) {
+        self.release_xact_locks_from(0);
+    }
+
+    /// What it took after its first `n` is given back.
+    pub(super) fn release_xact_locks_from(&mut self, n: usize) {
+        for (key, shared) in self.xact_locks.split_off(n.min(self.xact_locks.len())) {
             self.shared.locks.give_back(key, self.pid, shared);
         }
     }

@@ -47,9 +47,10 @@ mod work;
 /// INSERT, UPDATE, DELETE, MERGE, TRUNCATE.
 mod write;
 
+use crate::activity::{self, Backend};
 use crate::client::{Notice, Prepared, Response, Startup, Statement, TransactionStatus};
 use crate::coordinator::request::Request;
-use crate::planner::{session_ctx, SessionCatalog, DATABASE};
+use crate::planner::{session_ctx, Handle, SessionCatalog, DATABASE};
 use crate::settings::Settings;
 use crate::Shared;
 use cursor::Cursor;
@@ -60,7 +61,6 @@ use sql::plan::Plan;
 use sql::ParsedStatement;
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -71,8 +71,8 @@ pub struct Session {
     pub(crate) shared: Arc<Shared>,
     user: String,
     pid: i32,
-    secret: i32,
     cancel: Arc<Cancel>,
+    backend: Arc<Backend>,
     settings: Settings,
     /// What the client was last told of each reported setting.
     told: BTreeMap<String, String>,
@@ -80,6 +80,8 @@ pub struct Session {
     txn: Transaction,
     prepared: HashMap<String, Prepared>,
     cursors: HashMap<String, Cursor>,
+    /// Cursors that were ever declared.
+    cursors_declared: u64,
     /// Statements since the last sync that are not the last: they share one implicit transaction.
     last_in_batch: bool,
     /// When the statement in hand must have ended.
@@ -141,7 +143,7 @@ fn same_result(prepared: &Prepared, response: &Response) -> Result<(), SqlError>
     });
     match same {
         true => Ok(()),
-        false => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type").with_hint("prepare the statement again")),
+        false => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, crate::PLAN_CHANGED).with_hint("prepare the statement again")),
     }
 }
 
@@ -192,10 +194,8 @@ impl Session {
                 n => settings.set_at_startup(n, value)?,
             }
         }
-        let pid = shared.next_pid.fetch_add(1, Ordering::Relaxed);
-        let secret = rand::random::<i32>();
-        let cancel = Arc::new(Cancel::default());
-        shared.cancels.lock().insert(pid, (secret, cancel.clone()));
+        let application = settings.get("application_name").unwrap_or_default();
+        let backend = shared.backends.add(&startup.user, startup.peer, application, now_micros());
         shared.metrics.sessions.inc();
         let told = settings.reported().into_iter().collect();
         let sequences = crate::sequences::Access { sequences: shared.sequences.clone(), got: Default::default() };
@@ -203,15 +203,16 @@ impl Session {
             shared,
             sequences,
             user: startup.user,
-            pid,
-            secret,
-            cancel,
+            pid: backend.pid,
+            cancel: backend.cancel.clone(),
+            backend,
             settings,
             told,
             notices: Vec::new(),
             txn: Transaction::None,
             prepared: HashMap::new(),
             cursors: HashMap::new(),
+            cursors_declared: 0,
             last_in_batch: false,
             planned_on: 0,
             deadline: None,
@@ -224,7 +225,7 @@ impl Session {
 
     /// (pid, secret) for BackendKeyData.
     pub fn backend_key(&self) -> (i32, i32) {
-        (self.pid, self.secret)
+        self.backend.key()
     }
 
     /// All reported parameters, for the start; afterwards `take_changed_parameters`.
@@ -253,7 +254,25 @@ impl Session {
 
     /// Settings that value text depends on (TimeZone, DateStyle, IntervalStyle, bytea_output, extra_float_digits).
     pub fn text_context(&self) -> EvalCtx {
-        session_ctx(&self.settings, &self.catalog(), &self.user, self.sequences.clone(), self.temp_schema.as_deref(), now_micros(), now_micros())
+        session_ctx(&self.settings, &self.catalog(), self.handle(), now_micros(), now_micros())
+    }
+
+    /// What functions of the session's statements reach beside the catalog.
+    fn handle(&self) -> Handle<'_> {
+        let backends = activity::Access { all: self.shared.backends.clone(), own: self.backend.clone() };
+        Handle { user: &self.user, sequences: self.sequences.clone(), temp_schema: self.temp_schema.as_deref(), backends }
+    }
+
+    /// The session as others see it; its `end` is set when it is to end.
+    pub fn backend(&self) -> Arc<Backend> {
+        self.backend.clone()
+    }
+
+    /// The answer is out, and the client is awaited.
+    pub fn waits(&self) {
+        let application = self.settings.get("application_name").unwrap_or_default();
+        let xact_start = self.txn.started_micros().map(|t| t.max(self.backend.started));
+        self.backend.waits(self.txn.status(), application, xact_start, now_micros());
     }
 
     /// How long the session may idle in its present state before it is ended with 25P03: `None` is for ever.
@@ -370,6 +389,8 @@ impl Session {
         }
         let typed: Vec<(Value, SqlType)> = params.into_iter().zip(prepared.params.iter().cloned()).collect();
         self.txn.begin_implicit(now_micros());
+        let application = self.settings.get("application_name").unwrap_or_default();
+        self.backend.runs(&statement.text, application, self.txn.started_micros(), now_micros());
         let autocommit = last && self.txn.is_implicit_and_fresh();
         let (mut attempts, notices) = (0, self.notices.len());
         loop {
@@ -437,7 +458,7 @@ impl Session {
     pub(crate) fn names(&self) -> SessionCatalog<'_> {
         let catalog = self.catalog();
         let now = self.txn.started_micros().unwrap_or_else(now_micros);
-        let mut ctx = session_ctx(&self.settings, &catalog, &self.user, self.sequences.clone(), self.temp_schema.as_deref(), now, now_micros());
+        let mut ctx = session_ctx(&self.settings, &catalog, self.handle(), now, now_micros());
         ctx.random = self.random.clone();
         ctx.interrupt = self.cancel.statement();
         SessionCatalog {
@@ -482,8 +503,9 @@ impl Session {
             Plan::Prepare { name, types, statement } => self.prepare_statement(name, types, statement).await,
             Plan::Execute { name, args } => self.execute_prepared(&name, args).await,
             Plan::Deallocate(name) => self.deallocate(name.as_deref()),
-            Plan::Declare { name, hold, scroll, query } => self.declare(name, hold, scroll, *query).await,
+            Plan::Declare { name, hold, scroll, binary, query } => self.declare(name, hold, scroll, binary, *query).await,
             Plan::Fetch { name, direction, is_move, timeout_micros } => self.fetch(&name, direction, is_move, timeout_micros).await,
+            Plan::Lock => self.lock_table(),
             Plan::Close(name) => self.close(name.as_deref()),
             Plan::Explain(p) => self.explain(*p),
             Plan::Nothing { tag, notice } => {
@@ -540,6 +562,12 @@ impl Session {
         if local && !self.txn.in_block() {
             self.notice("WARNING", SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "SET LOCAL can only be used in transaction blocks"));
         }
+        if self.txn.in_block() && name.eq_ignore_ascii_case("transaction_read_only") {
+            let mut checked = self.settings.clone();
+            checked.set(name, value, true)?;
+            let mode = if checked.get(name)? == "on" { sql::ast::TransactionMode::ReadOnly } else { sql::ast::TransactionMode::ReadWrite };
+            return self.set_transaction(false, &[mode]);
+        }
         self.settings.set(name, value, local)?;
         Ok(Response::Tag("SET".into()))
     }
@@ -574,7 +602,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.cancels.lock().remove(&self.pid);
+        self.shared.backends.remove(self.pid);
         self.shared.metrics.sessions.dec();
         self.cancel.cancel();
         self.shared.locks.end(self.pid);

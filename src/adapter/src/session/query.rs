@@ -243,6 +243,7 @@ impl Session {
             .filter(|(n, _)| !n.is_empty())
             .map(|(n, p)| (n.clone(), p.statement.as_ref().map_or_else(String::new, |s| s.text.clone())))
             .collect();
+        let locks = self.shared.locks.held();
         let ctx = crate::builtin::BuiltinCtx {
             catalog,
             introspection: &introspection,
@@ -251,6 +252,8 @@ impl Session {
             pid: self.pid,
             prepared: &prepared,
             sequences: &self.shared.sequences,
+            backends: &self.shared.backends,
+            locks: &locks,
         };
         replace_builtins(&mut mir, &ctx);
         Ok(mir)

@@ -53,12 +53,23 @@ pub struct Open {
     pub ddl: Vec<Op>,
     /// The version of the catalog that each was planned on.
     pub ddl_bases: Vec<u64>,
-    /// Names with the writes and catalog changes before them.
-    pub savepoints: Vec<(String, usize, usize)>,
+    pub savepoints: Vec<Savepoint>,
     /// Catalog changes were made from what was read: it must still hold.
     pub rewrites: bool,
     /// A statement ran that cannot share a transaction with writes.
     pub statements: usize,
+}
+
+/// Where ROLLBACK TO goes back to: how much of everything there was.
+pub struct Savepoint {
+    name: String,
+    writes: usize,
+    ddl: usize,
+    deferral: usize,
+    /// Cursors that the session had ever declared.
+    cursors: u64,
+    settings: usize,
+    locks: usize,
 }
 
 /// Whether a statement may run in a failed block.
@@ -218,27 +229,41 @@ impl Session {
         Ok(Response::Tag("SET".into()))
     }
 
+    /// Errors: 25001 for what must stand before the block's first query.
     fn apply_modes(&mut self, modes: &[TransactionMode]) -> Result<(), SqlError> {
+        let began = self.txn.read_at().is_some();
+        let late = |what: &str| {
+            Err(SqlError::new(
+                state::ACTIVE_SQL_TRANSACTION,
+                format!("{what} must be {} before any query", if what.starts_with("SET") { "called" } else { "set" }),
+            ))
+        };
         for m in modes {
-            match m {
-                TransactionMode::Isolation(level) => self.settings.set("transaction_isolation", Some(level), true)?,
+            let (setting, value) = match m {
+                TransactionMode::Isolation(level) => {
+                    if began && !self.settings.get("transaction_isolation")?.eq_ignore_ascii_case(level) {
+                        return late("SET TRANSACTION ISOLATION LEVEL");
+                    }
+                    ("transaction_isolation", level.as_str())
+                }
                 TransactionMode::ReadOnly => {
                     if let Some(o) = self.txn.open() {
                         o.read_only = true;
                     }
-                    self.settings.set("transaction_read_only", Some("on"), true)?;
+                    ("transaction_read_only", "on")
                 }
                 TransactionMode::ReadWrite => {
                     if let Some(o) = self.txn.open() {
-                        if o.read_only && o.read_at.is_some() {
-                            return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, "transaction read-write mode must be set before any query"));
+                        if o.read_only && began {
+                            return late("transaction read-write mode");
                         }
                         o.read_only = false;
                     }
-                    self.settings.set("transaction_read_only", Some("off"), true)?;
+                    ("transaction_read_only", "off")
                 }
-                TransactionMode::Deferrable(d) => self.settings.set("transaction_deferrable", Some(if *d { "on" } else { "off" }), true)?,
-            }
+                TransactionMode::Deferrable(yes) => ("transaction_deferrable", if *yes { "on" } else { "off" }),
+            };
+            self.settings.set(setting, Some(value), true)?;
         }
         Ok(())
     }
@@ -326,7 +351,6 @@ impl Session {
     pub(super) async fn commit(&mut self) -> Result<(), SqlError> {
         self.end_temporary()?;
         let Transaction::Open(open) = std::mem::replace(&mut self.txn, Transaction::None) else { return Ok(()) };
-        self.cursors.retain(|_, c| c.is_held());
         // What sequences have given out is durable with the transaction that asked.
         let sequences = std::mem::take(&mut self.sequences.got.lock().used);
         let result = if open.writes.is_empty() && open.ddl.is_empty() && !sequences {
@@ -350,6 +374,7 @@ impl Session {
         if let Some(at) = open.read_at {
             let _ = self.shared.send(Request::ReleaseHold(at));
         }
+        self.cursors.retain(|_, c| c.outlives(result.is_ok()));
         self.settings.end_transaction(result.is_ok());
         self.release_xact_locks();
         result
@@ -364,15 +389,25 @@ impl Session {
         if !ddl.is_empty() {
             self.forget_ddl(&ddl);
         }
-        self.cursors.retain(|_, c| c.is_held());
+        self.cursors.retain(|_, c| c.outlives(false));
         self.settings.end_transaction(false);
+    }
+
+    /// LOCK TABLE. There is nothing to wait for: a block that writes is validated as if it had been alone with the table, whatever it locked.
+    pub(super) fn lock_table(&self) -> Result<Response, SqlError> {
+        match self.txn.in_block() {
+            true => Ok(Response::Tag("LOCK TABLE".into())),
+            false => Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "LOCK TABLE can only be used in transaction blocks")),
+        }
     }
 
     pub(super) fn savepoint(&mut self, name: String) -> Result<Response, SqlError> {
         let in_block = self.txn.in_block();
+        let (cursors, settings, locks) = (self.cursors_declared, self.settings.changes(), self.xact_locks.len());
         match self.txn.open() {
             Some(o) if in_block => {
-                o.savepoints.push((name, o.writes.len(), o.ddl.len()));
+                let (writes, ddl, deferral) = (o.writes.len(), o.ddl.len(), o.deferral.len());
+                o.savepoints.push(Savepoint { name, writes, ddl, deferral, cursors, settings, locks });
                 Ok(Response::Tag("SAVEPOINT".into()))
             }
             _ => Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "SAVEPOINT can only be used in transaction blocks")),
@@ -385,7 +420,7 @@ impl Session {
         }
         let missing = || SqlError::new(repr::SqlState::new("3B001"), format!("savepoint \"{name}\" does not exist"));
         let open = self.txn.open().ok_or_else(missing)?;
-        let n = open.savepoints.iter().rposition(|s| s.0 == name).ok_or_else(missing)?;
+        let n = open.savepoints.iter().rposition(|s| s.name == name).ok_or_else(missing)?;
         Ok((n, open))
     }
 
@@ -397,14 +432,18 @@ impl Session {
 
     pub(super) fn rollback_to(&mut self, name: &str) -> Result<Response, SqlError> {
         let (n, open) = self.find_savepoint(name, "ROLLBACK TO SAVEPOINT")?;
-        let (_, writes, ddl) = open.savepoints[n];
+        let Savepoint { writes, ddl, deferral, cursors, settings, locks, .. } = open.savepoints[n];
         open.savepoints.truncate(n + 1);
         open.writes.truncate(writes);
         open.held_bytes = open.writes.iter().map(|w| w.1.bytes()).sum();
         open.keys.clear();
+        open.deferral.truncate(deferral);
         open.failed = false;
         let undone = open.ddl.split_off(ddl);
         open.ddl_bases.truncate(ddl);
+        self.cursors.retain(|_, c| c.serial() <= cursors);
+        self.settings.go_back(settings);
+        self.release_xact_locks_from(locks);
         if !undone.is_empty() {
             self.forget_ddl(&undone);
         }
@@ -453,7 +492,7 @@ impl Session {
 impl Open {
     /// Writes the changes held in memory to files. What belongs to a savepoint stays behind it.
     fn stage(&mut self, store: &StoreHandle, types: impl Fn(GlobalId) -> Option<Vec<ColType>>) -> Result<(), SqlError> {
-        let mut ends: Vec<usize> = self.savepoints.iter().map(|s| s.1.min(self.writes.len())).chain([self.writes.len()]).collect();
+        let mut ends: Vec<usize> = self.savepoints.iter().map(|s| s.writes.min(self.writes.len())).chain([self.writes.len()]).collect();
         ends.dedup();
         let mut from = 0;
         for end in ends {

@@ -444,8 +444,22 @@ fn column_size(v: &Value, ty: &SqlType) -> i32 {
     }
 }
 
-/// When this process first answered; close to its start.
-fn started() -> i64 {
+fn address(of: Option<std::net::SocketAddr>) -> Value {
+    let Some(addr) = of.map(|a| a.ip().to_canonical()) else { return Value::Null };
+    Value::Inet(repr::InetValue { addr, bits: if addr.is_ipv4() { 32 } else { 128 } })
+}
+
+fn port(of: Option<std::net::SocketAddr>) -> Value {
+    of.map_or(Value::Null, |a| Value::Int4(i32::from(a.port())))
+}
+
+fn signal(pid: &Value, end: bool, ctx: &crate::EvalCtx) -> Result<Value, SqlError> {
+    let Value::Int4(pid) = pid else { return Ok(Value::Null) };
+    Ok(Value::Bool(ctx.catalog.signal(*pid, end)?))
+}
+
+/// When this process started: the first call tells.
+pub fn started() -> i64 {
     static STARTED: OnceLock<i64> = OnceLock::new();
     *STARTED.get_or_init(clock)
 }
@@ -486,10 +500,7 @@ pub const FUNCS: &[Entry] = &[
     }),
     // The session sets the seed (`adapter`).
     val!(? ["setseed"], |_, _| Err(SqlError::unsupported("setseed() of values from rows", "call it with a constant"))),
-    kernel!(["pg_backend_pid"], |c| constant(c, |ctx| {
-        let pid = ctx.catalog.setting("backend_pid").and_then(|p| p.parse().ok());
-        Ok(Value::Int4(pid.unwrap_or(std::process::id() as i32)))
-    })),
+    kernel!(["pg_backend_pid"], |c| constant(c, |ctx| { Ok(Value::Int4(ctx.catalog.backend().map_or(std::process::id() as i32, |b| b.pid))) })),
     kernel!(["pg_is_in_recovery", "pg_is_wal_replay_paused"], |c| constant(c, |_| Ok(Value::Bool(false)))),
     kernel!(["pg_jit_available"], |c| constant(c, |_| Ok(Value::Bool(false)))),
     kernel!(["pg_trigger_depth"], |c| constant(c, |_| Ok(Value::Int4(0)))),
@@ -509,7 +520,15 @@ pub const FUNCS: &[Entry] = &[
     val!(["pg_blocking_pids", "pg_safe_snapshot_blocking_pids"], |_, _| Ok(Value::array(Vec::new()))),
     kernel!(["pg_my_temp_schema"], |c| constant(c, |_| Ok(Value::UInt4(0)))),
     val!(["pg_is_other_temp_schema", "row_security_active", "row_security_active_name"], |_, _| Ok(Value::Bool(false))),
-    vals!(["inet_client_addr", "inet_client_port", "inet_server_addr", "inet_server_port", "current_query", "pg_current_logfile"], |_, _| Ok(Value::Null)),
+    kernel!(["inet_client_addr"], |c| constant(c, |ctx| Ok(address(ctx.catalog.backend().and_then(|b| b.client))))),
+    kernel!(["inet_client_port"], |c| constant(c, |ctx| Ok(port(ctx.catalog.backend().and_then(|b| b.client))))),
+    kernel!(["inet_server_addr"], |c| constant(c, |ctx| Ok(address(ctx.catalog.backend().and_then(|b| b.server))))),
+    kernel!(["inet_server_port"], |c| constant(c, |ctx| Ok(port(ctx.catalog.backend().and_then(|b| b.server))))),
+    kernel!(["current_query"], |c| constant(c, |ctx| Ok(text_or_null(ctx.catalog.backend().map(|b| b.query))))),
+    val!(? ["pg_cancel_backend"], |a, call| signal(&a[0], false, call.ctx)),
+    // With a timeout, Postgres waits for the session to end; here it ends at once.
+    val!(? ["pg_terminate_backend"], |a, call| signal(&a[0], true, call.ctx)),
+    vals!(["pg_current_logfile"], |_, _| Ok(Value::Null)),
     // `txid_current` has an older type.
     kernel!(["pg_current_xact_id"], |c| match c.ret.ty {
         SqlType::Xid8 => constant(c, |ctx| Ok(Value::UInt8(transaction_number(ctx) as u64))),

@@ -15,7 +15,7 @@ use super::input::{Input, Received};
 use super::reply::Out;
 use super::values;
 use super::Options;
-use adapter::{Client, Response, RowStream, Session, Startup, TransactionStatus};
+use adapter::{Client, Peer, Response, RowStream, Session, Startup, TransactionStatus};
 use futures::FutureExt;
 use repr::encoding::Encoding;
 use repr::error::state;
@@ -25,6 +25,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{split, AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
@@ -99,11 +100,12 @@ fn halves<S: AsyncRead + AsyncWrite>(stream: S) -> Halves<S> {
 
 /// Reads openings up to the startup message. `None`: the connection is done (cancelled something, refused, gone).
 async fn open(stream: TcpStream, peer: SocketAddr, client: &Client, options: &Options) -> Option<Opened> {
+    let ends = Peer { client: Some(peer), server: stream.local_addr().ok() };
     let (mut input, mut out) = halves(stream);
     let allowed = options.allow_remote || peer.ip().to_canonical().is_loopback();
     let mut asked_ssl = false;
     loop {
-        match next_opening(&mut input, &mut out, client, allowed).await? {
+        match next_opening(&mut input, &mut out, client, ends, allowed).await? {
             Next::Ssl if options.tls.is_some() && !asked_ssl => {
                 let acceptor = options.tls.as_ref()?;
                 out.byte(b'S');
@@ -111,7 +113,7 @@ async fn open(stream: TcpStream, peer: SocketAddr, client: &Client, options: &Op
                 let stream = input.into_inner()?.unsplit(out.into_inner());
                 let tls = acceptor.accept(stream).await.map_err(|e| tracing::debug!("TLS with {peer}: {e}")).ok()?;
                 let (mut input, mut out) = halves(tls);
-                return match next_opening(&mut input, &mut out, client, allowed).await? {
+                return match next_opening(&mut input, &mut out, client, ends, allowed).await? {
                     Next::Startup(startup) => Some(Opened::Tls(input, out, startup)),
                     Next::Ssl => None,
                 };
@@ -131,7 +133,7 @@ enum Next {
     Startup(Startup),
 }
 
-async fn next_opening<R, W>(input: &mut Input<R>, out: &mut Out<W>, client: &Client, allowed: bool) -> Option<Next>
+async fn next_opening<R, W>(input: &mut Input<R>, out: &mut Out<W>, client: &Client, peer: Peer, allowed: bool) -> Option<Next>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -152,7 +154,7 @@ where
             Ok(Some(Opening::Startup { .. })) if !allowed => {
                 SqlError::new(INVALID_AUTHORIZATION, "connections from other machines are not allowed").with_hint("start riverdelta with --allow-remote")
             }
-            Ok(Some(Opening::Startup { minor, params })) => match startup(minor, params, out) {
+            Ok(Some(Opening::Startup { minor, params })) => match startup(minor, params, peer, out) {
                 Ok(startup) => return Some(Next::Startup(startup)),
                 Err(e) => e,
             },
@@ -164,7 +166,7 @@ where
     }
 }
 
-fn startup<W: AsyncWrite + Unpin>(minor: u16, mut params: Vec<(String, String)>, out: &mut Out<W>) -> Result<Startup, SqlError> {
+fn startup<W: AsyncWrite + Unpin>(minor: u16, mut params: Vec<(String, String)>, peer: Peer, out: &mut Out<W>) -> Result<Startup, SqlError> {
     let unknown: Vec<String> = params.iter().filter(|p| p.0.starts_with("_pq_.")).map(|p| p.0.clone()).collect();
     if minor > 0 || !unknown.is_empty() {
         out.negotiate_version(&unknown.iter().map(String::as_str).collect::<Vec<_>>());
@@ -176,7 +178,7 @@ fn startup<W: AsyncWrite + Unpin>(minor: u16, mut params: Vec<(String, String)>,
         return Err(SqlError::unsupported("the replication protocol", "use SUBSCRIBE"));
     }
     params.retain(|p| !p.0.starts_with("_pq_."));
-    Ok(Startup { user, database, params })
+    Ok(Startup { user, database, params, peer })
 }
 
 async fn serve<S>(input: Input<ReadHalf<S>>, mut out: Out<WriteHalf<S>>, startup: Startup, client: Client, stopped: watch::Receiver<bool>)
@@ -192,6 +194,7 @@ where
         }
     };
     let key = session.backend_key();
+    let backend = session.backend();
     out.authentication_ok();
     let mut encoding = Encoding::Utf8;
     for (name, value) in session.parameters() {
@@ -204,7 +207,17 @@ where
     out.encoding = encoding;
     let mut input = input;
     input.encoding = encoding;
-    let mut c = Connection { input, out, session, client, key, stopped, unnamed: None, portals: HashMap::new(), skip_until_sync: false };
+    let mut c = Connection {
+        input,
+        out,
+        session,
+        client,
+        key,
+        stop: Stop { server: stopped, backend },
+        unnamed: None,
+        portals: HashMap::new(),
+        skip_until_sync: false,
+    };
     let end = match AssertUnwindSafe(c.serve()).catch_unwind().await {
         Ok(Ok(())) => return,
         Ok(Err(end)) => end,
@@ -223,7 +236,7 @@ pub struct Connection<S> {
     pub session: Session,
     client: Client,
     key: (i32, i32),
-    stopped: watch::Receiver<bool>,
+    stop: Stop,
     /// The unnamed prepared statement.
     pub unnamed: Option<adapter::Prepared>,
     pub portals: HashMap<String, super::extended::Portal>,
@@ -287,7 +300,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     async fn next_message(&mut self) -> Result<Received, End> {
         let idle = self.session.idle_timeout();
-        let Connection { input, stopped, session, .. } = self;
+        let Connection { input, stop, session, .. } = self;
         let sleep = async {
             match idle {
                 Some(d) => tokio::time::sleep(d).await,
@@ -297,7 +310,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         tokio::select! {
             biased;
             received = input.next() => Ok(received),
-            () = super::until(stopped) => Err(End::Fatal(admin_shutdown())),
+            () = stop.asked() => Err(End::Fatal(admin_shutdown())),
             _ = sleep => Err(End::Fatal(match session.transaction_status() {
                 TransactionStatus::Idle => SqlError::new(IDLE_SESSION_TIMEOUT, "terminating connection due to idle-session timeout"),
                 _ => SqlError::new(state::IDLE_IN_TRANSACTION_TIMEOUT, "terminating connection due to idle-in-transaction timeout"),
@@ -334,6 +347,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     async fn ready(&mut self) -> Result<(), End> {
         self.news();
+        self.session.waits();
         self.out.ready(self.session.transaction_status());
         Ok(self.out.flush().await?)
     }
@@ -365,19 +379,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     async fn commit(&mut self) -> Result<Result<(), SqlError>, End> {
-        let Connection { input, session, client, key, stopped, .. } = self;
-        watched(input, client, *key, stopped, session.sync()).await
+        let Connection { input, session, client, key, stop, .. } = self;
+        watched(input, client, *key, stop, session.sync()).await
     }
 
-    /// Runs a future of the session's while the socket is watched.
+    /// Runs a statement. A portal that it names (FETCH, MOVE, CLOSE) is lent to the session meanwhile.
     pub async fn execute(&mut self, prepared: &adapter::Prepared, params: Vec<repr::Value>) -> Result<Response, Failure> {
-        let Connection { input, session, client, key, stopped, .. } = self;
-        Ok(watched(input, client, *key, stopped, session.execute(prepared, params)).await??)
+        let lent = match self.session.names_portal(prepared) {
+            Some(name) if !self.session.has_cursor(&name) => self.lend(name).await?,
+            _ => None,
+        };
+        let result = self.execute_one(prepared, params).await;
+        if let Some((name, portal)) = lent {
+            self.take_back(name, portal);
+        }
+        result
+    }
+
+    pub async fn execute_one(&mut self, prepared: &adapter::Prepared, params: Vec<repr::Value>) -> Result<Response, Failure> {
+        let Connection { input, session, client, key, stop, .. } = self;
+        Ok(watched(input, client, *key, stop, session.execute(prepared, params)).await??)
     }
 
     pub async fn prepare(&mut self, statement: Option<adapter::Statement>, params: Vec<Option<repr::SqlType>>) -> Result<adapter::Prepared, Failure> {
-        let Connection { input, session, client, key, stopped, .. } = self;
-        Ok(watched(input, client, *key, stopped, session.prepare(statement, params)).await??)
+        let Connection { input, session, client, key, stop, .. } = self;
+        let mut prepared = watched(input, client, *key, stop, session.prepare(statement, params)).await??;
+        if let (None, Some(name)) = (&prepared.result, self.session.names_portal(&prepared)) {
+            prepared.result = self.portal_columns(&prepared, &name);
+        }
+        Ok(prepared)
     }
 
     async fn simple_query(&mut self, sql: &str) -> Result<(), End> {
@@ -410,11 +440,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if i == last {
                 self.session.expect_sync();
             }
+            let binary = self.session.names_portal(&prepared).is_some_and(|name| self.session.is_binary_cursor(&name));
+            let formats: &[i16] = if binary { &[1] } else { &[] };
             let tag = match self.execute(&prepared, Vec::new()).await? {
                 Response::Rows { desc, mut rows, tag } => {
                     self.news();
-                    self.out.row_description(&desc, &[], &prepared.origins);
-                    let count = self.stream_rows(&desc, &mut rows).await?;
+                    self.out.row_description(&desc, formats, &prepared.origins);
+                    let count = self.stream_rows(&desc, formats, &mut rows).await?;
                     Some(row_tag(tag, count))
                 }
                 Response::Tag(tag) => Some(tag),
@@ -436,13 +468,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
-    /// Sends all rows, as text. Returns how many.
-    async fn stream_rows(&mut self, desc: &RelDesc, rows: &mut RowStream) -> Result<u64, Failure> {
+    /// Sends all rows. Returns how many.
+    async fn stream_rows(&mut self, desc: &RelDesc, formats: &[i16], rows: &mut RowStream) -> Result<u64, Failure> {
         let style = values::style(&self.session.text_context());
         let mut count = 0;
         while let Some(part) = self.next_part(&mut rows.receiver).await? {
             for row in &part {
-                self.out.row(row, desc, &[], &style)?;
+                self.out.row(row, desc, formats, &style)?;
                 if self.out.is_full() {
                     self.out.flush().await?;
                 }
@@ -457,7 +489,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let part = match from.try_recv() {
             Ok(part) => Some(part),
             Err(_) => {
-                let Connection { input, out, client, key, stopped, .. } = self;
+                let Connection { input, out, client, key, stop, .. } = self;
                 // Short queries answer in one packet: what is buffered goes out only if the rows take their time.
                 let mut receive = pin!(from.recv());
                 tokio::select! {
@@ -465,7 +497,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     part = &mut receive => part,
                     _ = tokio::time::sleep(Duration::from_millis(1)) => {
                         out.flush().await?;
-                        watched(input, client, *key, stopped, receive).await?
+                        watched(input, client, *key, stop, receive).await?
                     }
                 }
             }
@@ -479,7 +511,7 @@ async fn watched<R: AsyncRead + Unpin, T>(
     input: &mut Input<R>,
     client: &Client,
     key: (i32, i32),
-    stopped: &mut watch::Receiver<bool>,
+    stop: &mut Stop,
     work: impl Future<Output = T>,
 ) -> Result<T, End> {
     let mut work = pin!(work);
@@ -487,7 +519,7 @@ async fn watched<R: AsyncRead + Unpin, T>(
         biased;
         done = &mut work => return Ok(done),
         _ = input.gone() => End::Gone,
-        () = super::until(stopped) => End::Fatal(admin_shutdown()),
+        () = stop.asked() => End::Fatal(admin_shutdown()),
     };
     client.cancel(key.0, key.1);
     // The statement ends by itself, so that what it holds is released in order.
@@ -495,6 +527,22 @@ async fn watched<R: AsyncRead + Unpin, T>(
         tracing::warn!("a cancelled statement did not end in {CANCEL_GRACE:?}");
     }
     Err(end)
+}
+
+/// Who may end the connection beside its client.
+struct Stop {
+    server: watch::Receiver<bool>,
+    /// Another session may end this one.
+    backend: Arc<adapter::activity::Backend>,
+}
+
+impl Stop {
+    async fn asked(&mut self) {
+        tokio::select! {
+            () = super::until(&mut self.server) => {}
+            _ = self.backend.end.cancelled() => {}
+        }
+    }
 }
 
 fn admin_shutdown() -> SqlError {

@@ -23,6 +23,8 @@ pub struct Portal {
     prepared: Prepared,
     result_formats: Vec<i16>,
     state: PortalState,
+    /// While it is lent: the tag of its statement.
+    tag: &'static str,
 }
 
 enum PortalState {
@@ -56,7 +58,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 } else {
                     // A cursor that DECLARE opened is a portal too.
                     let desc = self.session.cursor_columns(&name).ok_or_else(|| no_portal(&name))?;
-                    self.out.row_description(&desc, &[], &[]);
+                    let formats: &[i16] = if self.session.is_binary_cursor(&name) { &[1] } else { &[] };
+                    self.out.row_description(&desc, formats, &[]);
                 }
                 Ok(())
             }
@@ -136,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Some(bytes) => values::read_binary(bytes, ty, i + 1, self.input.encoding)?,
             });
         }
-        let portal = Portal { prepared, result_formats: bind.result_formats, state: PortalState::New(params) };
+        let portal = Portal { prepared, result_formats: bind.result_formats, state: PortalState::New(params), tag: "" };
         self.portals.insert(bind.portal, portal);
         self.out.bind_complete();
         Ok(())
@@ -194,6 +197,47 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.out.complete(tag);
         self.portals.insert(name.to_owned(), portal);
         Ok(())
+    }
+
+    /// Lends a portal to the session, begun if it was not. `None`: there is none of this name, or it is over.
+    pub async fn lend(&mut self, name: String) -> Result<Option<(String, Portal)>, Failure> {
+        let Some(mut portal) = self.portals.remove(&name) else { return Ok(None) };
+        if let PortalState::New(params) = &mut portal.state {
+            // A statement that changes something is not run by looking at it.
+            if portal.prepared.result.is_none() {
+                self.portals.insert(name, portal);
+                return Ok(None);
+            }
+            let params = std::mem::take(params);
+            if let Response::Rows { desc, rows, tag } = self.execute_one(&portal.prepared, params).await? {
+                portal.state = PortalState::Running { desc, rows, pending: VecDeque::new(), tag, ended: false };
+            }
+        }
+        match std::mem::replace(&mut portal.state, PortalState::Done) {
+            PortalState::Running { desc, rows, pending, tag, ended } => {
+                self.session.lend_portal(&name, adapter::Portal { desc, rows, pending, ended });
+                portal.tag = tag;
+                Ok(Some((name, portal)))
+            }
+            state => {
+                self.portals.insert(name, Portal { state, ..portal });
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes a lent portal back, unless it was closed.
+    pub fn take_back(&mut self, name: String, portal: Portal) {
+        if let Some(adapter::Portal { desc, rows, pending, ended }) = self.session.take_portal_back(&name) {
+            let state = PortalState::Running { desc, rows, pending, tag: portal.tag, ended };
+            self.portals.insert(name, Portal { state, ..portal });
+        }
+    }
+
+    /// The columns that FETCH from a portal has.
+    pub fn portal_columns(&self, prepared: &Prepared, name: &str) -> Option<RelDesc> {
+        let portal = self.portals.get(name).filter(|_| self.session.fetches(prepared))?;
+        portal.prepared.result.clone()
     }
 
     fn finish(&mut self, name: &str, mut portal: Portal, tag: Option<String>) {

@@ -299,6 +299,10 @@ fn fields(severity: &str, error: &SqlError) -> Vec<(u8, String)> {
     if let Some(hint) = &error.hint {
         fields.push((b'H', clean(hint)));
     }
+    // Drivers prepare a statement again when they read in which of Postgres's routines this one arose (asyncpg, pgjdbc).
+    if error.code == state::FEATURE_NOT_SUPPORTED && error.message == adapter::PLAN_CHANGED {
+        fields.push((b'R', "RevalidateCachedQuery".to_owned()));
+    }
     if let Some(position) = error.position {
         fields.push((b'P', position.to_string()));
     }

@@ -16,6 +16,8 @@ pub enum Statement {
     },
     /// REFRESH MATERIALIZED VIEW.
     Refresh(ObjectName),
+    /// LOCK TABLE, in whatever mode.
+    Lock(Vec<ObjectName>),
     Subscribe(Box<Subscribe>),
     Copy(Box<Copy>),
     CreateTable(Box<CreateTable>),

@@ -20,6 +20,10 @@ impl Parser<'_> {
             "update" => Ok(Statement::Update(Box::new(self.update(None)?))),
             "delete" => Ok(Statement::Delete(Box::new(self.delete(None)?))),
             "merge" => Ok(Statement::Merge(Box::new(self.merge(None)?))),
+            "lock" => {
+                self.next();
+                self.lock()
+            }
             "truncate" => {
                 self.next();
                 self.eat_kw("table");
@@ -79,6 +83,35 @@ impl Parser<'_> {
         }
     }
 
+    /// `LOCK` was read: `[TABLE] name, … [IN mode MODE] [NOWAIT]`.
+    fn lock(&mut self) -> Result<Statement, SqlError> {
+        const MODES: [&[&str]; 8] = [
+            &["access", "share"],
+            &["row", "share"],
+            &["row", "exclusive"],
+            &["share", "update", "exclusive"],
+            &["share", "row", "exclusive"],
+            &["share"],
+            &["exclusive"],
+            &["access", "exclusive"],
+        ];
+        self.eat_kw("table");
+        let names = self.comma_list(|p| {
+            p.eat_kw("only");
+            let n = p.object_name()?;
+            p.eat_op("*");
+            Ok(n)
+        })?;
+        if self.eat_kw("in") {
+            if !MODES.iter().any(|mode| self.eat_kws(mode)) {
+                return Err(self.error());
+            }
+            self.expect_kw("mode")?;
+        }
+        self.eat_kw("nowait");
+        Ok(Statement::Lock(names))
+    }
+
     /// A statement that Postgres has and we do not; anything else is a syntax error.
     fn unsupported(&mut self, w: &str) -> Result<Statement, SqlError> {
         const KNOWN: &[&str] = &[
@@ -90,7 +123,6 @@ impl Parser<'_> {
             "listen",
             "notify",
             "unlisten",
-            "lock",
             "cluster",
             "reindex",
             "checkpoint",

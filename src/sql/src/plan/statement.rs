@@ -162,6 +162,16 @@ impl Binder<'_> {
                 }
                 rel => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("\"{}\" is not a materialized view", rel.name.name))),
             },
+            Statement::Lock(names) => {
+                for name in names {
+                    // Postgres does not point at the name here.
+                    let rel = self.resolve_relation(name).map_err(|e| SqlError { position: None, ..e })?;
+                    if !matches!(rel.kind, crate::RelationKind::Table | crate::RelationKind::View(_) | crate::RelationKind::Builtin) {
+                        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a table or view", rel.name.name)).at(name.pos));
+                    }
+                }
+                Ok(Plan::Lock)
+            }
             Statement::Subscribe(s) => Ok(Plan::Subscribe(Box::new(self.subscribe(s)?))),
             Statement::Copy(c) => self.copy(c),
             Statement::CreateTable(c) => self.create_table(p, c),
@@ -241,16 +251,14 @@ impl Binder<'_> {
             }
             Statement::Deallocate(n) => Ok(Plan::Deallocate(n.as_ref().map(|n| n.name.clone()))),
             Statement::Declare(d) => {
-                if d.binary {
-                    return Err(SqlError::unsupported("a binary cursor", "ask for binary results in the protocol"));
-                }
                 if let Statement::Select(q) = &*d.statement {
                     read_only(q, "DECLARE CURSOR must not contain data-modifying statements in WITH")?;
                 }
                 Ok(Plan::Declare {
                     name: d.name.name.clone(),
                     hold: d.hold,
-                    scroll: d.scroll.unwrap_or(false),
+                    scroll: d.scroll,
+                    binary: d.binary,
                     query: Box::new(self.statement(p, &d.statement)?),
                 })
             }
@@ -270,6 +278,9 @@ impl Binder<'_> {
             // Space is reclaimed in the background and plans use no statistics: there is nothing left to do.
             Statement::Unsupported(what) if what == "VACUUM" => Ok(Plan::Nothing { tag: "VACUUM", notice: None }),
             Statement::Unsupported(what) if what == "ANALYZE" => Ok(Plan::Nothing { tag: "ANALYZE", notice: None }),
+            Statement::Unsupported(what) if what == "LISTEN" || what == "NOTIFY" => {
+                Err(SqlError::unsupported(what, "SUBSCRIBE to a table or view tells of its changes as they are committed"))
+            }
             Statement::Unsupported(what) => Err(SqlError::unsupported(what, "see the list of statements in the documentation")),
         }
     }

@@ -180,7 +180,9 @@ pub enum Plan {
     Declare {
         name: String,
         hold: bool,
-        scroll: bool,
+        /// SCROLL, NO SCROLL, or neither.
+        scroll: Option<bool>,
+        binary: bool,
         query: Box<Plan>,
     },
     Fetch {
@@ -189,6 +191,8 @@ pub enum Plan {
         is_move: bool,
         timeout_micros: Option<i64>,
     },
+    /// LOCK TABLE: nothing but that it stands in a block.
+    Lock,
     /// None: ALL.
     Close(Option<String>),
     Explain(Box<ExplainPlan>),
