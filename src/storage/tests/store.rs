@@ -292,7 +292,7 @@ fn a_directory_that_is_something_else_is_refused() {
     let disk = SimDisk::new();
     disk.create(Path::new("/d/notes.txt")).unwrap();
     let e = Store::open(Arc::new(disk), Path::new("/d"), options()).map(|_| ()).unwrap_err();
-    assert!(e.detail.unwrap().contains("notes.txt"));
+    assert!(e.message.contains("notes.txt"));
     let disk = SimDisk::new();
     disk.write(Path::new("/d/FORMAT"), b"riverdelta data directory, format 99\n").unwrap();
     let e = Store::open(Arc::new(disk), Path::new("/d"), options()).map(|_| ()).unwrap_err();

@@ -34,7 +34,6 @@ pub(super) const ACCEPTED: &[Def] = &[
     number("default_statistics_target", "100", 1, 10_000),
     def("default_tablespace", "", Check::Any, TEXT),
     one_of("default_toast_compression", "pglz", &["pglz", "lz4"]),
-    flag("default_transaction_deferrable", "off"),
     one_of("default_with_oids", "off", &["off"]),
     memory("effective_cache_size", "4GB", 8, 1, BIG),
     number("effective_io_concurrency", "1", 0, 1000),
