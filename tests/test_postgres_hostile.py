@@ -170,6 +170,7 @@ def test_a_slow_upstream_transaction(riverdelta, pg, upstream):
     connect_pg(r, pg, db)
     r.sql("CREATE SOURCE s FROM POSTGRES CONNECTION c (PUBLICATION 'p') FOR ALL TABLES",
           "CREATE MATERIALIZED VIEW v AS SELECT (SELECT count(*) FROM t) AS t, (SELECT count(*) FROM u) AS u")
+    r.settled("SELECT * FROM v", [(0, 0)])  # the slot is made once no older transaction runs
     with pg.connect(dbname=db, autocommit=False) as c:
         c.execute("INSERT INTO t VALUES (1, 1)")
         c.execute("SAVEPOINT a")
