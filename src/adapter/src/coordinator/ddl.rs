@@ -363,7 +363,7 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
             catalog.check_free(&item.schema, item.namespace(), &item.name)?;
             for d in &item.deps {
                 if catalog.item(*d).is_none() {
-                    return Err(SqlError::new(state::UNDEFINED_TABLE, format!("what {} refers to was dropped meanwhile", item.told())));
+                    return Err(crate::vanished(&format!("what {} refers to", item.told())));
                 }
             }
             if item.has_shard() {
@@ -393,7 +393,7 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
             }
         }
         Op::Update { item } => {
-            let old = catalog.item(item.id).cloned().ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("{} was dropped meanwhile", item.told())))?;
+            let old = catalog.item(item.id).cloned().ok_or_else(|| crate::vanished(&item.told()))?;
             if (old.schema.as_str(), old.name.as_str()) != (item.schema.as_str(), item.name.as_str()) {
                 catalog.check_free(&item.schema, item.namespace(), &item.name)?;
             }

@@ -13,7 +13,6 @@
 
 use super::ddl::{drop_word, table_sql, user_types};
 use super::query::Row;
-use super::work::Change;
 use super::write::{evaluate_plain, fill, get};
 use super::{Response, Session};
 use crate::builtin::quote_if_needed;
@@ -312,8 +311,7 @@ impl Session {
             if linked {
                 let now = self.table(old.id)?;
                 let rows = self.collect_relation(get(&now)).await?;
-                let changes: Vec<Change> = rows.into_iter().map(Change::insert).collect();
-                super::foreign::match_full(&now, &changes)?;
+                super::foreign::match_full(&now, rows.len(), |row, column| rows[row][column].is_null())?;
                 self.check_writes(vec![]).await?;
             }
             return Ok(old.id);

@@ -82,7 +82,10 @@ impl Session {
             }
             next += 1;
         }
-        work.parts().try_for_each(|(item, changes)| match_full(item, changes))
+        work.parts().try_for_each(|(item, changes)| {
+            let new: Vec<&Row> = changes.iter().filter_map(|c| c.new.as_ref()).collect();
+            match_full(item, new.len(), |row, column| new[row][column].is_null())
+        })
     }
 
     /// What one foreign key does about keys that are gone.
@@ -277,11 +280,11 @@ fn lost(parent: &Item, key: &ForeignKey, changes: &[Change]) -> Vec<Move> {
     out
 }
 
-/// Errors: 23503 for a row that refers half, where MATCH FULL forbids it.
-pub(super) fn match_full(item: &Item, changes: &[Change]) -> Result<(), SqlError> {
+/// Errors: 23503 for one of `rows` new rows that refers half, where MATCH FULL forbids it. `is_null`: of a row and a column.
+pub(super) fn match_full(item: &Item, rows: usize, is_null: impl Fn(usize, usize) -> bool) -> Result<(), SqlError> {
     for key in table_of(item).into_iter().flat_map(|t| &t.foreign).filter(|f| f.full) {
-        for row in changes.iter().filter_map(|c| c.new.as_ref()) {
-            let nulls = key.columns.iter().filter(|c| row[**c].is_null()).count();
+        for row in 0..rows {
+            let nulls = key.columns.iter().filter(|c| is_null(row, **c)).count();
             if nulls != 0 && nulls != key.columns.len() {
                 let m = format!("insert or update on table \"{}\" violates foreign key constraint \"{}\"", item.name, key.name);
                 let e = SqlError::new(repr::SqlState::new("23503"), m).with_detail("MATCH FULL does not allow mixing of null and nonnull key values.");

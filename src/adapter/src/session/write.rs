@@ -211,6 +211,7 @@ impl Session {
     /// A part of the changes of a statement that only adds rows, or only takes some away. Foreign keys are looked at when it is
     /// [over](Session::end_pieces).
     pub(super) async fn write_piece(&mut self, item: &Item, deltas: Deltas) -> Result<(), SqlError> {
+        super::foreign::match_full(item, deltas.len(), |row, column| *deltas.diffs.get(row) > 0 && deltas.rows.cols[column].is_null(row))?;
         let deltas = vec![deltas];
         match self.linked(item) {
             true => self.forget_keys(item.id),
