@@ -1,12 +1,15 @@
 """A Riverdelta server with its own data directory."""
 
+import contextlib
 import os
 import re
 import signal
+import subprocess
 import urllib.error
 import urllib.request
 
 import psycopg
+import pytest
 
 from .procs import Proc, free_port, wait_until
 
@@ -104,3 +107,20 @@ class Riverdelta:
         """Panics in the log: there must be none, ever."""
         with open(self.log, errors="replace") as f:
             return re.findall(r"^.*panicked at.*$", f.read(), re.M)
+
+
+@contextlib.contextmanager
+def on_a_disk_of(megabytes: int, tmp_path):
+    """A server whose directory is a file system of this size; no panic may be in its log, which lies elsewhere."""
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", str(small)], capture_output=True).returncode != 0:
+        pytest.skip("a file system cannot be mounted here")
+    r = Riverdelta(small)
+    r.log = str(tmp_path / "log")
+    try:
+        yield r.start()
+        assert not r.panics()
+    finally:
+        r.kill()
+        subprocess.run(["umount", "-l", str(small)], check=True)

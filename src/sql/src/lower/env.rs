@@ -111,7 +111,7 @@ pub(crate) fn children(h: &Hir) -> Vec<&Hir> {
 }
 
 /// As [`children`], to change them.
-pub(super) fn children_mut(h: &mut Hir) -> Vec<&mut Hir> {
+pub(crate) fn children_mut(h: &mut Hir) -> Vec<&mut Hir> {
     match h {
         Hir::Constant { .. } | Hir::Get { .. } | Hir::GetLocal { .. } | Hir::CallTable { .. } => vec![],
         Hir::Let { value, body, .. } => vec![value, body],

@@ -42,7 +42,7 @@ mod unread;
 use crate::hir::Hir;
 pub use env::has_subquery;
 use env::Env;
-pub(crate) use env::{children, constant};
+pub(crate) use env::{children, children_mut, constant};
 use plan::{Equivalence, Id, LocalId, Mir};
 use repr::{ColType, SqlError};
 use std::collections::BTreeMap;

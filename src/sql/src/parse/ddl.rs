@@ -652,9 +652,7 @@ impl Parser<'_> {
             return self.alter_type(kind);
         }
         let if_exists = self.if_exists()?;
-        self.eat_kw("only");
-        let name = self.object_name()?;
-        self.eat_op("*");
+        let name = self.inherited_name()?;
         let alters = self.is_any_kw(&["add", "drop", "alter"]);
         if matches!(kind, ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView) && alters && !self.is_kws(&["alter", "system"]) {
             let actions = self.comma_list(Self::table_action)?;

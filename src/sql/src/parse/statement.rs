@@ -27,12 +27,7 @@ impl Parser<'_> {
             "truncate" => {
                 self.next();
                 self.eat_kw("table");
-                let names = self.comma_list(|p| {
-                    p.eat_kw("only");
-                    let n = p.object_name()?;
-                    p.eat_op("*");
-                    Ok(n)
-                })?;
+                let names = self.comma_list(Self::inherited_name)?;
                 let restart_identity = self.eat_kws(&["restart", "identity"]);
                 if !restart_identity {
                     self.eat_kws(&["continue", "identity"]);
@@ -96,12 +91,7 @@ impl Parser<'_> {
             &["access", "exclusive"],
         ];
         self.eat_kw("table");
-        let names = self.comma_list(|p| {
-            p.eat_kw("only");
-            let n = p.object_name()?;
-            p.eat_op("*");
-            Ok(n)
-        })?;
+        let names = self.comma_list(Self::inherited_name)?;
         if self.eat_kw("in") {
             if !MODES.iter().any(|mode| self.eat_kws(mode)) {
                 return Err(self.error());
@@ -239,10 +229,16 @@ impl Parser<'_> {
         Ok(Assignment { columns, multi, value })
     }
 
-    fn target_table(&mut self) -> Result<(ObjectName, Option<Ident>), SqlError> {
+    /// `[ONLY] name [*]`: nothing inherits, so both mean the same.
+    pub(super) fn inherited_name(&mut self) -> Result<ObjectName, SqlError> {
         self.eat_kw("only");
-        let table = self.object_name()?;
+        let name = self.object_name()?;
         self.eat_op("*");
+        Ok(name)
+    }
+
+    fn target_table(&mut self) -> Result<(ObjectName, Option<Ident>), SqlError> {
+        let table = self.inherited_name()?;
         let alias = if self.eat_kw("as") {
             Some(self.col_id()?)
         } else if self.is_col_id() && !self.is_kw("set") {
@@ -286,9 +282,7 @@ impl Parser<'_> {
     fn merge(&mut self, with: Option<With>) -> Result<Merge, SqlError> {
         let pos = self.pos();
         self.expect_kws(&["merge", "into"])?;
-        self.eat_kw("only");
-        let table = self.object_name()?;
-        self.eat_op("*");
+        let table = self.inherited_name()?;
         let alias = match self.eat_kw("as") || self.is_col_id() && !self.is_kw("using") {
             true => Some(self.col_id()?),
             false => None,

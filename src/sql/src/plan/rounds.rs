@@ -85,30 +85,10 @@ fn reads(h: &Hir, id: LocalId) -> bool {
 fn replace(h: &mut Hir, id: LocalId, depth: usize, with: &dyn Fn(usize) -> Hir) {
     match h {
         Hir::GetLocal { id: l, .. } if *l == id => *h = with(depth),
-        Hir::Constant { .. } | Hir::Get { .. } | Hir::GetLocal { .. } | Hir::CallTable { .. } | Hir::RowsFrom { .. } => {}
-        Hir::Let { value, body, .. } => {
-            replace(value, id, depth, with);
-            replace(body, id, depth, with);
-        }
-        Hir::LetRec { bindings, body, .. } => {
-            bindings.iter_mut().for_each(|b| replace(&mut b.value, id, depth, with));
-            replace(body, id, depth, with);
-        }
-        Hir::Project { input, .. }
-        | Hir::Map { input, .. }
-        | Hir::Filter { input, .. }
-        | Hir::Reduce { input, .. }
-        | Hir::Distinct { input }
-        | Hir::TopK { input, .. }
-        | Hir::Window { input, .. } => replace(input, id, depth, with),
         Hir::Join { left, right, lateral, .. } => {
             replace(left, id, depth, with);
             replace(right, id, depth + usize::from(*lateral), with);
         }
-        Hir::Union { inputs } => inputs.iter_mut().for_each(|i| replace(i, id, depth, with)),
-        Hir::Intersect { left, right, .. } | Hir::Except { left, right, .. } => {
-            replace(left, id, depth, with);
-            replace(right, id, depth, with);
-        }
+        h => crate::lower::children_mut(h).into_iter().for_each(|c| replace(c, id, depth, with)),
     }
 }
