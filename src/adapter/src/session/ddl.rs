@@ -59,24 +59,32 @@ impl Session {
 
     /// Makes changes in the transaction's catalog; its commit makes them everybody's.
     pub(super) fn apply(&mut self, ops: Vec<Op>) -> Result<(), SqlError> {
-        let mut catalog = (*self.catalog()).clone();
+        let seen = self.seen();
+        let mut catalog = (*self.laid_over(&seen)).clone();
         for op in &ops {
             check_and_apply(&mut catalog, op, &mut storage::Tick::default())?;
         }
         if let Some(o) = self.txn.open() {
-            o.ddl_bases.resize(o.ddl.len() + ops.len(), self.planned_on);
+            o.ddl_bases.resize(o.ddl.len() + ops.len(), seen.version);
             o.ddl.extend(ops);
         }
         *self.overlay.lock() = None;
         Ok(())
     }
 
-    /// The catalog with the changes of the open transaction.
+    /// The catalog with the changes of the open transaction. It is one and the same throughout a statement, but for what the statement itself changes.
     pub(super) fn catalog(&self) -> Arc<Catalog> {
-        let shared = self.shared.catalog();
+        self.laid_over(&self.seen())
+    }
+
+    fn seen(&self) -> Arc<Catalog> {
+        self.pinned.clone().unwrap_or_else(|| self.shared.catalog())
+    }
+
+    fn laid_over(&self, shared: &Arc<Catalog>) -> Arc<Catalog> {
         let ops = self.txn.ddl();
         if ops.is_empty() {
-            return shared;
+            return shared.clone();
         }
         let mut overlay = self.overlay.lock();
         if let Some((version, catalog)) = &*overlay {
@@ -84,7 +92,7 @@ impl Session {
                 return catalog.clone();
             }
         }
-        let mut catalog = (*shared).clone();
+        let mut catalog = (**shared).clone();
         for op in ops {
             // What does not fit what others have done since is an error at commit.
             let _ = check_and_apply(&mut catalog, op, &mut storage::Tick::default());

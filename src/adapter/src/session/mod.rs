@@ -92,8 +92,8 @@ pub struct Session {
     temp_schema: Option<String>,
     /// What the session has got from sequences.
     sequences: crate::sequences::Access,
-    /// The version of the shared catalog when the planning of the statement in hand began.
-    planned_on: u64,
+    /// The shared catalog as the statement in hand sees it from its planning to its end: what others commit meanwhile is found at its commit.
+    pinned: Option<Arc<crate::catalog::Catalog>>,
     /// The catalog with the open transaction's changes, made on the shared one of this version.
     overlay: parking_lot::Mutex<Option<(u64, Arc<crate::catalog::Catalog>)>>,
 }
@@ -214,7 +214,7 @@ impl Session {
             cursors: HashMap::new(),
             cursors_declared: 0,
             last_in_batch: false,
-            planned_on: 0,
+            pinned: None,
             deadline: None,
             xact_locks: Vec::new(),
             random: None,
@@ -370,6 +370,7 @@ impl Session {
         self.shared.metrics.statements.inc();
         let started = std::time::Instant::now();
         let result = self.execute_inner(prepared, params, last).await;
+        self.pinned = None;
         if let Some(t) = timer {
             t.abort();
         }
@@ -394,7 +395,7 @@ impl Session {
         let autocommit = last && self.txn.is_implicit_and_fresh();
         let (mut attempts, notices) = (0, self.notices.len());
         loop {
-            self.planned_on = self.shared.catalog().version;
+            self.pinned = Some(self.shared.catalog());
             self.notices.truncate(notices);
             let plan = {
                 let names = self.names();

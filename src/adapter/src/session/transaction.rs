@@ -351,6 +351,7 @@ impl Session {
     pub(super) async fn commit(&mut self) -> Result<(), SqlError> {
         self.end_temporary()?;
         let Transaction::Open(open) = std::mem::replace(&mut self.txn, Transaction::None) else { return Ok(()) };
+        self.pinned = None;
         // What sequences have given out is durable with the transaction that asked.
         let sequences = std::mem::take(&mut self.sequences.got.lock().used);
         let result = if open.writes.is_empty() && open.ddl.is_empty() && !sequences {
@@ -382,6 +383,7 @@ impl Session {
 
     pub(super) fn rollback(&mut self) {
         self.release_xact_locks();
+        self.pinned = None;
         let (at, ddl) = self.txn.release();
         if let Some(at) = at {
             let _ = self.shared.send(Request::ReleaseHold(at));
