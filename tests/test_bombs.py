@@ -15,6 +15,7 @@ BOMBS = {
     "one call's rows of 3 GB": ("SELECT count(*) FROM jsonb_path_query(jsonb_build_array(repeat('x', 10000000)), ('$[' || repeat('0,', 299) || '0]')::jsonpath)", None),
     "error messages of 3 GB": ("SELECT sum((repeat('x', 1000000) || g)::int) FROM generate_series(1, 3000) g", "22P02"),
     "padding": ("SELECT lpad('x', 2000000000)", "54000"),
+    "padding by a length": ("SELECT bpchar('a'::bpchar, 2147483647, false)", "54000"),
     "a format's width": ("SELECT format('%2000000000s', 'x')", "54000"),
     "an array of 2,000,000,000": ("SELECT array_fill(0, ARRAY[2000000000])", "54000"),
     "a subscript far away": ("UPDATE bombs SET a[2000000000] = 1", "54000"),

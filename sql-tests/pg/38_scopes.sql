@@ -198,3 +198,14 @@ SELECT 1::bool, 1::text, true::int, 'x'::name::text;
 SELECT date '2024-01-01'::int;
 SELECT now()::int;
 SELECT '1'::numeric(3, 1) + 1;
+-- other names for a table's columns are not its row type's
+SELECT row_to_json(e) FROM dept e (x, y) WHERE x = 1;
+SELECT to_jsonb(e), e FROM dept AS e (x) WHERE x = 1;
+SELECT json_agg(e) FROM dept AS e (x, n, b) WHERE x = 1;
+SELECT (e).x, (e).name FROM dept AS e (x) WHERE x = 1;
+SELECT (e).id FROM dept AS e (x) WHERE x = 1;
+SELECT e.id FROM dept AS e (x) WHERE x = 1;
+SELECT row_to_json(e.*) FROM dept AS e (x) WHERE x = 1;
+SELECT row_to_json(q) FROM (SELECT id, name FROM dept WHERE id = 1) q (x, y);
+SELECT (q).x, (q).nope FROM (SELECT id FROM dept) q (x);
+SELECT (s).m, (d).name FROM dept d LEFT JOIN (SELECT 1 AS k, 2 AS m) s ON s.k = d.id ORDER BY d.id;

@@ -288,3 +288,6 @@ SELECT $1;
 SELECT $0;
 CREATE TEMP TABLE if (a int);
 DROP TABLE if;
+SELECT concat(VARIADIC ARRAY['a', 'b'], 'c');
+SELECT concat_ws('-', 'a', VARIADIC ARRAY['b', 'c']);
+SELECT DISTINCT FROM l;

@@ -32,3 +32,5 @@ SELECT id, first_value(id) OVER w, last_value(id) OVER w FROM far WINDOW w AS (O
 SELECT id, first_value(id) OVER w, last_value(id) OVER w FROM far WINDOW w AS (ORDER BY z RANGE BETWEEN '90 min' PRECEDING AND '1 hour' FOLLOWING) ORDER BY 1;
 SELECT id, count(*) OVER (ORDER BY z DESC RANGE BETWEEN '-1 min' PRECEDING AND CURRENT ROW) FROM far ORDER BY 1;
 DROP TABLE far;
+WITH RECURSIVE t (n) AS (SELECT 'a'::varchar(2) UNION ALL SELECT n || 'b' FROM t WHERE length(n) < 5) SELECT * FROM t;
+WITH RECURSIVE t (n) AS (SELECT 1.5::numeric(3,1) UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT * FROM t;

@@ -73,3 +73,48 @@ SELECT pg_size_bytes('1e100');
 SELECT pg_size_bytes('e3');
 SELECT pg_size_bytes('9223372036854775807.9');
 SELECT pg_typeof(pg_current_xact_id()), pg_typeof(txid_current()), pg_current_xact_id()::text <> '';
+-- numbers with exponents and ordinals, infinite floats
+SELECT to_char(9999.6::numeric, '9.99EEEE'), to_char(99999::int8, '9.9EEEE'), to_char(0.99999, '9.99EEEE'), to_char(9.99, '9EEEE'), to_char(-5.55, '9.9EEEE'), to_char(0.0, '9.99EEEE'), to_char(12345::int8, '9EEEE');
+SELECT to_char(('1.2345e' || e)::numeric, '9.999EEEE') FROM (VALUES (-16379), (-1), (0), (45678), (131071)) v (e);
+SELECT to_char(1, 'th');
+SELECT to_char(12::int8, 'FMTH');
+SELECT to_char(1.5, '"a"th');
+SELECT to_char(-1, 'th'), to_char(1, 'th9'), to_char(1, '0th'), to_char(1, '.th'), to_char(1, 'thRN');
+SELECT to_char('inf'::float4, 'MI99.99'), to_char('-inf'::float4, '9.9'), to_char('inf'::float8, 'MI99.99'), to_char('nan'::float4, '99.99'), to_char('inf'::float4, 'FM99.99'), to_char('-inf'::float8, '9999999999999999.99');
+SELECT to_char(timestamp '2024-02-29 12:34', E'YYYY\tMM\nDD');
+-- blanks in hex, zones with parts left out, abbreviations of zones that have changed
+SELECT decode('0 0', 'hex');
+SELECT decode(E' 00 ff\n1a ', 'hex');
+SELECT make_timestamptz(2010, 2, 27, 3, 45, 0, z) AT TIME ZONE 'UTC' FROM (VALUES ('+1:'), ('+10:00:'), ('+'), ('-'), ('+1:2:'), ('+ 1'), ('+100'), ('-10:00:01')) v (z);
+SELECT make_timestamptz(2010, 2, 27, 3, 45, 0, '+1:60');
+SELECT make_timestamptz(2010, 2, 27, 3, 45, 0, '+a');
+SELECT timestamp '2011-03-27 02:00:00' AT TIME ZONE 'MSK', timestamp '2011-03-27 01:59:59' AT TIME ZONE 'MSK', timestamp '2014-10-26 01:00' AT TIME ZONE 'msk', timestamp 'infinity' AT TIME ZONE 'MSK';
+-- arrays and rows out of JSON
+SELECT * FROM json_to_record('{"c": [[1, 2], [3, 4]]}') AS x (c json[]);
+SELECT * FROM jsonb_to_record('{"c": [1, [3, 4]]}') AS x (c text[]);
+SELECT * FROM jsonb_to_record('{"a": [1, [2]]}') AS x (a int[]);
+SELECT * FROM jsonb_to_record('{"a": [[], [1]]}') AS x (a int[]);
+SELECT json_to_record('{"a": 1}');
+SELECT jsonb_to_record('[1]');
+SELECT json_populate_record(1, '{"a": 1}');
+SELECT jsonb '{"a": 1}' - '{{a,b},{c,d}}'::text[];
+SELECT jsonb_insert('{}', '{{a,b},{c,d}}', '1');
+SELECT jsonb '[]' #- '{{a},{b}}';
+-- names of objects
+SELECT '+(int,int)'::regoperator, '-(none,int8)'::regoperator, 'pg_catalog.||/'::regoper, 'pg_catalog.+(int4,int4)'::regoperator, to_regoperator('+(int4,text)'), to_regoper('pg_catalog.||/');
+SELECT '++(int4,int4)'::regoperator;
+SELECT '+(int4)'::regoperator;
+SELECT '+(int4,int4,int4)'::regoperator;
+SELECT '+'::regoperator;
+SELECT 'bit varying'::regtype, 'interval day to second'::regtype, 'national character varying'::regtype, 'bit varying[]'::regtype;
+SELECT 'nosuch.t'::regclass;
+SELECT 'a.b.c.d'::regclass;
+SELECT 'nosuch.now'::regproc;
+SELECT 'nosuch.abs(numeric)'::regprocedure;
+SELECT 'nosuch.int4'::regtype;
+SELECT 'public.now'::regproc;
+SELECT 'a.b'::regrole;
+SELECT 'a.b'::regnamespace;
+SELECT to_regproc('nosuch.now'), to_regprocedure('nosuch.abs(numeric)'), to_regclass('nosuch.t'), to_regtype('nosuch.t'), to_regcollation('nosuch."POSIX"');
+SELECT to_regrole('a.b');
+SELECT to_regnamespace('a.b');

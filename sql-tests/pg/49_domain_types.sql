@@ -136,3 +136,22 @@ DROP TABLE marks;
 DROP DOMAIN above, warm;
 DROP TYPE point2, hue;
 --@split
+--@nosplit
+-- a domain tests what all parts of a statement make together
+CREATE TYPE pair AS (a int, b text[]);
+CREATE DOMAIN whole_pair AS pair CHECK ((VALUE).a IS NOT NULL AND (VALUE).b IS NOT NULL);
+CREATE DOMAIN two_ints AS int[] CHECK (VALUE[1] IS NOT NULL AND VALUE[2] IS NOT NULL);
+CREATE TABLE parts (p whole_pair, i two_ints);
+INSERT INTO parts (p.a, p.b) VALUES (1, ARRAY['x']), (2, '{y,z}');
+INSERT INTO parts (p.a) VALUES (1);
+INSERT INTO parts (i[1], i[2]) VALUES (1, 2);
+INSERT INTO parts (i[1]) VALUES (1);
+INSERT INTO parts (p.a, p.b) SELECT 3, '{q}' RETURNING p;
+UPDATE parts SET p.a = 9, p.b[2] = 'n' WHERE (p).a = 1 RETURNING p;
+UPDATE parts SET p.a = NULL WHERE (p).a = 9;
+UPDATE parts SET i[1] = NULL, i[2] = 5 WHERE i IS NOT NULL;
+SELECT * FROM parts ORDER BY 1, 2;
+DROP TABLE parts;
+DROP DOMAIN whole_pair, two_ints;
+DROP TYPE pair;
+--@split

@@ -70,3 +70,16 @@ REFRESH MATERIALIZED VIEW later WITH DATA;
 SELECT * FROM later;
 REFRESH MATERIALIZED VIEW ratios;
 REFRESH MATERIALIZED VIEW nope;
+-- several indexes at once, of which some are unique
+CREATE TABLE dropped (i int, t text, j int UNIQUE);
+CREATE UNIQUE INDEX dropped_1 ON dropped (i);
+CREATE INDEX dropped_2 ON dropped (t);
+CREATE UNIQUE INDEX dropped_3 ON dropped (i) NULLS NOT DISTINCT;
+CREATE UNIQUE INDEX dropped_4 ON dropped (lower(t)) WHERE i > 1;
+CREATE INDEX dropped_5 ON dropped (j);
+INSERT INTO dropped VALUES (1, 'a', 1), (NULL, 'b', 2);
+DROP INDEX dropped_1, dropped_2, dropped_3, dropped_4;
+INSERT INTO dropped VALUES (1, 'a', 3), (NULL, 'B', 4), (2, 'b', 5), (2, 'B', 6);
+INSERT INTO dropped VALUES (9, 'j', 1);
+SELECT indexname FROM pg_indexes WHERE tablename = 'dropped' ORDER BY 1;
+SELECT * FROM dropped ORDER BY j;

@@ -26,6 +26,7 @@ use sql::ast::ObjectKind;
 use sql::catalog::FullName;
 use sql::hir::HirScalar;
 use sql::plan::alter::TableStep;
+use sql::plan::check_column_name;
 use sql::plan::text::{columns_read, renamed, Rename};
 use sql::plan::{AlterSequencePlan, AlterTablePlan, ColumnSequence, CreateSequencePlan, RowChecks};
 use std::collections::{BTreeMap, BTreeSet};
@@ -574,6 +575,9 @@ impl Session {
         if item.desc.names.contains(&to) {
             return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{to}\" of relation \"{}\" already exists", item.name)));
         }
+        if matches!(item.kind, ItemKind::Table(_)) {
+            check_column_name(&to)?;
+        }
         let rename = Rename::Column { rel: relation, column, to: &to };
         let mut ops = self.rewritten(&item, &rename)?;
         if let ItemKind::Table(t) = &mut item.kind {
@@ -660,17 +664,25 @@ impl Session {
 
     /// Drops indexes; of a unique one the table's key goes too.
     pub(super) async fn drop_indexes(&mut self, ids: &[GlobalId]) -> Result<Response, SqlError> {
-        for id in ids {
-            let catalog = self.catalog();
-            let Some(item) = catalog.item(*id).cloned() else { continue };
+        let catalog = self.catalog();
+        // What goes from which relation.
+        let mut dropped: Vec<(GlobalId, Vec<String>)> = Vec::new();
+        for item in ids.iter().filter_map(|id| catalog.item(*id)) {
             let ItemKind::Index { on, .. } = &item.kind else { continue };
-            self.apply(vec![Op::Drop { ids: vec![*id] }])?;
-            let Some(table) = catalog.item(*on).cloned() else { continue };
+            match dropped.iter_mut().find(|d| d.0 == *on) {
+                Some((_, names)) => names.push(item.name.clone()),
+                None => dropped.push((*on, vec![item.name.clone()])),
+            }
+        }
+        self.apply(vec![Op::Drop { ids: ids.to_vec() }])?;
+        // A table is made anew at most once, when none of the indexes is there any more: those that stay get other ids by it.
+        for (on, names) in dropped {
+            let Some(table) = self.catalog().item(on).cloned() else { continue };
             let Ok(mut draft) = Draft::of(&table) else { continue };
             let keys = |t: &Table| t.unique.len() + t.computed_keys.len();
             let n = keys(&draft.table);
-            draft.table.unique.retain(|u| !(u.index && u.name == item.name));
-            draft.table.computed_keys.retain(|k| k.name != item.name);
+            draft.table.unique.retain(|u| !(u.index && names.contains(&u.name)));
+            draft.table.computed_keys.retain(|k| !names.contains(&k.name));
             if keys(&draft.table) < n {
                 draft.anew = true;
                 self.finish_alter(&table, draft).await?;

@@ -102,7 +102,11 @@ fn decode(s: &str, format: &str) -> Result<Vec<u8>, SqlError> {
         "hex" => {
             let mut out = Vec::with_capacity(s.len() / 2);
             let mut high = None;
-            for c in s.chars().filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r')) {
+            for c in s.chars() {
+                // Blanks stand between pairs of digits.
+                if high.is_none() && matches!(c, ' ' | '\n' | '\t' | '\r') {
+                    continue;
+                }
                 let d = c.to_digit(16).ok_or_else(|| bad(format!("invalid hexadecimal digit: \"{c}\"")))? as u8;
                 high = match high {
                     None => Some(d),

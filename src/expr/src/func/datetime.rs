@@ -7,7 +7,7 @@ use super::{CallArgs, Entry};
 use crate::{f1, f2, f3, kernel, val, vals};
 use arrow_array::ArrayRef;
 use repr::datetime::calendar::{date_is_finite, timestamp_is_finite, USECS_PER_DAY, USECS_PER_SEC};
-use repr::datetime::{arith, extract, interval, TimeZone};
+use repr::datetime::{arith, extract, interval, Abbrev, TimeZone};
 use repr::error::state;
 use repr::{Interval, Numeric, SqlError, TimeTz, Value};
 use std::cmp::Ordering;
@@ -73,18 +73,20 @@ fn zone_sane(name: &str) -> Result<TimeZone, SqlError> {
             .with_hint("Numeric time zones must have \"-\" or \"+\" as first character."));
     }
     if let Some(digits) = name.strip_prefix(['+', '-']) {
-        let parts: Vec<Option<i32>> = digits.split(':').map(|p| p.parse().ok()).collect();
-        let secs = match parts[..] {
-            [Some(h)] if digits.len() <= 2 => h * 3600,
-            [Some(h)] => (h / 100 * 60 + h % 100) * 60,
-            [Some(h), Some(m)] => (h * 60 + m) * 60,
-            [Some(h), Some(m), Some(s)] => (h * 60 + m) * 60 + s,
-            _ => return Err(bad(format!("invalid input syntax for type numeric time zone: \"{name}\""))),
+        // A part that is left out is 0.
+        let parts: Option<Vec<i32>> = digits.trim_start().split(':').map(|p| if p.is_empty() { Some(0) } else { p.parse().ok() }).collect();
+        let (h, m, s) = match parts.as_deref() {
+            Some([h]) if digits.trim_start().len() <= 2 => (*h, 0, 0),
+            Some([h]) => (h / 100, h % 100, 0),
+            Some([h, m]) => (*h, *m, 0),
+            Some([h, m, s]) => (*h, *m, *s),
+            _ => return zone_named(name),
         };
-        if !(0..16 * 3600).contains(&secs) {
+        let secs = (i64::from(h) * 60 + i64::from(m)) * 60 + i64::from(s);
+        if !(0..16 * 3600).contains(&secs) || !(0..60).contains(&m) || !(0..60).contains(&s) {
             return Err(bad(format!("numeric time zone \"{name}\" out of range")));
         }
-        return Ok(TimeZone::fixed(if name.starts_with('-') { -secs } else { secs }));
+        return Ok(TimeZone::fixed(if name.starts_with('-') { -secs } else { secs } as i32));
     }
     zone_named(name)
 }
@@ -300,7 +302,14 @@ pub const FUNCS: &[Entry] = &[
     f3!(? ["make_time"], i32, i32, f64 => i64, arith::make_time),
     val!(? ["make_interval"], |a, _| make_interval(a)),
     // AT TIME ZONE.
-    f2!(? ["timestamp_zone"], Str, i64 => i64, |z, t| arith::to_utc(t, &zone_named(z)?)),
+    f2!(? ["timestamp_zone"], Str, i64 => i64, |z, t| {
+        let lower = z.to_ascii_lowercase();
+        match repr::datetime::abbreviation(&lower) {
+            // Of a zone whose offset has changed: the one that the abbreviation meant then.
+            Some(a @ Abbrev::Zone(_)) if timestamp_is_finite(t) => arith::shift(t, -i64::from(TimeZone::abbrev_offset(a, &lower, t))),
+            _ => arith::to_utc(t, &zone_named(z)?),
+        }
+    }),
     f2!(? ["timestamptz_zone"], Str, i64 => i64, |z, t| arith::to_local(t, &zone_named(z)?)),
     f2!(? ["timestamp_izone"], Interval, i64 => i64, |z, t| shift(&z, t, -1)),
     f2!(? ["timestamptz_izone"], Interval, i64 => i64, |z, t| shift(&z, t, 1)),

@@ -92,6 +92,14 @@ fn path_of(args: &[Value]) -> Vec<Option<String>> {
     }
 }
 
+/// A list of keys. Errors: 2202E for an array of several dimensions.
+fn keys_of(list: &Value) -> Result<Vec<Option<String>>, SqlError> {
+    match list {
+        Value::Array(a) if a.dims.len() > 1 => Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts")),
+        list => Ok(path_of(std::slice::from_ref(list))),
+    }
+}
+
 /// A path for reading; `None` if it holds NULL, which finds nothing.
 fn full_path(args: &[Value]) -> Option<Vec<String>> {
     path_of(args).into_iter().collect()
@@ -120,7 +128,7 @@ fn set(args: &[Value], change: Change) -> Result<Value, SqlError> {
         Some(Value::Jsonb(n)) => Some(&**n),
         _ => None,
     };
-    (**j).clone().set_path(&path_of(std::slice::from_ref(path)), new, change).map(doc)
+    (**j).clone().set_path(&keys_of(path)?, new, change).map(doc)
 }
 
 fn flag(args: &[Value], i: usize, default: bool) -> bool {
@@ -339,6 +347,10 @@ pub fn no_row_type(name: &str) -> SqlError {
 
 /// The row that a JSON object populates; columns that it lacks are the base's.
 fn populate_record(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
+    if !matches!(call.ret.ty.base(), SqlType::Record(_)) {
+        let name = if call.arg_types.get(1).is_some_and(|t| t.ty == SqlType::Jsonb) { "jsonb_populate_record" } else { "json_populate_record" };
+        return Err(SqlError::new(state::DATATYPE_MISMATCH, format!("first argument of {name} must be a row type")));
+    }
     if args[0].is_null() && matches!(&call.ret.ty, SqlType::Record(r) if r.fields.is_empty()) {
         let name = if matches!(args.get(1), Some(Value::Jsonb(_))) { "jsonb_populate_record" } else { "json_populate_record" };
         return Err(no_row_type(name));
@@ -390,7 +402,7 @@ pub const FUNCS: &[Entry] = &[
     f2!(? ["jsonb_delete_idx"], Jsonb, i32 => Jsonb, |j, i| j.delete_index(i.into())),
     val!(? ["jsonb_delete_array"], |a, _| {
         let Value::Jsonb(j) = &a[0] else { return Ok(Value::Null) };
-        let keys = path_of(&a[1..]);
+        let keys = keys_of(&a[1])?;
         let keys: Vec<&str> = keys.iter().flatten().map(String::as_str).collect();
         (**j).clone().delete_keys(&keys).map(doc)
     }),
@@ -413,6 +425,9 @@ pub const FUNCS: &[Entry] = &[
     val!(? ["jsonb_object", "jsonb_object_two_arg"], jsonb_object),
     vals!(? ["json_populate_record", "jsonb_populate_record"], populate_record),
     val!(? ["json_to_record", "jsonb_to_record"], |a, call| {
+        if matches!(&call.ret.ty, SqlType::Record(r) if r.fields.is_empty()) {
+            return Err(no_row_type(if matches!(a[0], Value::Jsonb(_)) { "jsonb_to_record" } else { "json_to_record" }));
+        }
         record_of(&json_source(&a[0]).unwrap_or_default(), call.ret, None, call)
     }),
     // Casts.

@@ -199,15 +199,6 @@ fn substring(s: &str, p: &str) -> Result<Option<String>, SqlError> {
     Ok(g[usize::from(g.len() > 1)].map(|(a, b)| s[a..b].to_owned()))
 }
 
-/// In the pattern of `substring(x similar y escape z)` the part before the first mark takes as little as it can. `{1,1}?` says so around it,
-/// which the engine does not carry inward.
-fn lazy_head(pattern: &str) -> String {
-    match pattern.split_once("){1,1}?(") {
-        Some((head, rest)) => format!("{}){{1,1}}?({rest}", head.replace(".*", ".*?")),
-        None => pattern.to_owned(),
-    }
-}
-
 /// Appends the replacement of one match: `\1`..`\9`, `\&`, `\\`.
 fn put_replacement(s: &str, g: &Groups, with: &str, out: &mut String) {
     let mut it = with.chars();
@@ -396,7 +387,7 @@ pub const FUNCS: &[Entry] = &[
         let similar = super::by_oid(1986).ok_or_else(|| SqlError::internal("similar_to_escape"))?;
         let text = repr::SqlType::Text.nullable();
         let p = crate::eval::call_values(similar, &a[1..], &[text.clone(), text.clone()], &text, call.ctx)?;
-        Ok(substring(a[0].as_str().unwrap_or(""), &lazy_head(p.as_str().unwrap_or("")))?.map_or(Value::Null, Value::Text))
+        Ok(substring(a[0].as_str().unwrap_or(""), p.as_str().unwrap_or(""))?.map_or(Value::Null, Value::Text))
     }),
     f2!(? ["regexp_match_no_flags"], Str, Str => Value, |s, p| regexp_match(s, p, Flags::default())),
     f3!(? ["regexp_match"], Str, Str, Str => Value, |s, p, f| regexp_match(s, p, not_global(f, "regexp_match()")?)),

@@ -11,6 +11,7 @@ use crate::catalog;
 use crate::ctx::EvalCtx;
 use crate::{f1, f2, kernel, val, vals};
 use repr::error::state;
+use repr::style::RegNames;
 use repr::types::RegKind;
 use repr::{Numeric, SqlError, SqlType, Value};
 use std::sync::OnceLock;
@@ -64,7 +65,7 @@ pub fn version() -> String {
 /// The names of the reg* types, from the session's catalog.
 pub struct CatalogNames(pub std::sync::Arc<dyn crate::CatalogView>);
 
-impl repr::style::RegNames for CatalogNames {
+impl RegNames for CatalogNames {
     fn reg_name(&self, kind: RegKind, oid: u32) -> Option<String> {
         let proc_name = |p: &catalog::PgProc| quote_ident(p.name);
         let arg_names = |args: &[u32]| args.iter().map(|a| type_name(*a, &*self.0)).collect::<Vec<_>>().join(",");
@@ -88,12 +89,21 @@ impl repr::style::RegNames for CatalogNames {
 
     fn reg_oid(&self, kind: RegKind, name: &str) -> Result<u32, SqlError> {
         let missing = |code, what: &str| SqlError::new(code, format!("{what} \"{name}\" does not exist"));
-        let parts = || name_parts(name);
         match kind {
-            RegKind::Class => self.0.relation_oid(&parts()?).ok_or_else(|| missing(state::UNDEFINED_TABLE, "relation")),
-            RegKind::Type => type_by_name(name, &*self.0).map(|t| t.oid()).ok_or_else(|| missing(state::UNDEFINED_OBJECT, "type")),
+            RegKind::Class => {
+                let parts = name_parts(name)?;
+                self.check_schema(&parts, name)?;
+                self.0.relation_oid(&parts).ok_or_else(|| missing(state::UNDEFINED_TABLE, "relation"))
+            }
+            RegKind::Type => match type_by_name(name, &*self.0) {
+                Some(t) => Ok(t.oid()),
+                None => {
+                    self.check_schema(&parse_ident(name, true).unwrap_or_default(), name)?;
+                    Err(missing(state::UNDEFINED_OBJECT, "type"))
+                }
+            },
             RegKind::Proc => {
-                let last = parts()?.pop().unwrap_or_default();
+                let last = self.system_name(name)?.ok_or_else(|| missing(state::UNDEFINED_FUNCTION, "function"))?;
                 let mut all = catalog::procs_by_name(&last);
                 match (all.next(), all.next()) {
                     (Some(p), None) => Ok(p.oid),
@@ -102,48 +112,89 @@ impl repr::style::RegNames for CatalogNames {
                 }
             }
             RegKind::Procedure => {
-                let (head, args) = name
-                    .strip_suffix(')')
-                    .and_then(|n| n.split_once('('))
-                    .ok_or_else(|| SqlError::new(state::INVALID_TEXT_REPRESENTATION, "expected a left parenthesis"))?;
-                let last = name_parts(head)?.pop().unwrap_or_default();
-                let args: Vec<&str> = if args.trim().is_empty() { Vec::new() } else { args.split(',').collect() };
-                let mut oids = Vec::new();
-                for a in args {
-                    oids.push(
-                        type_by_name(a.trim(), &*self.0)
-                            .map(|t| t.oid())
-                            .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{}\" does not exist", a.trim())))?,
-                    );
-                }
-                let hit = catalog::procs_by_name(&last).find(|p| p.args == oids);
+                let (head, args) = self.signature(name)?;
+                let last = self.system_name(head)?.ok_or_else(|| missing(state::UNDEFINED_FUNCTION, "function"))?;
+                let hit = catalog::procs_by_name(&last).find(|p| p.args == args);
                 hit.map(|p| p.oid).ok_or_else(|| missing(state::UNDEFINED_FUNCTION, "function"))
             }
             RegKind::Oper => {
-                let mut all = catalog::operators_by_name(name);
+                let unknown = || SqlError::new(state::UNDEFINED_FUNCTION, format!("operator does not exist: {name}"));
+                let last = self.system_name(name)?.ok_or_else(unknown)?;
+                let mut all = catalog::operators_by_name(&last);
                 match (all.next(), all.next()) {
                     (Some(o), None) => Ok(o.oid),
                     (Some(_), Some(_)) => Err(SqlError::new(state::AMBIGUOUS_FUNCTION, format!("more than one operator named {name}"))),
-                    _ => Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("operator does not exist: {name}"))),
+                    _ => Err(unknown()),
                 }
             }
-            RegKind::Namespace => {
-                let n = parts()?.pop().unwrap_or_default();
-                self.0.namespace_oid(&n).ok_or_else(|| missing(state::INVALID_SCHEMA_NAME, "schema"))
+            RegKind::Operator => {
+                let (head, args) = self.signature(name)?;
+                let [left, right] = args[..] else {
+                    let e = match args.len() {
+                        1 => SqlError::new(state::UNDEFINED_PARAMETER, "missing argument")
+                            .with_hint("Use NONE to denote the missing argument of a unary operator."),
+                        _ => SqlError::new(state::TOO_MANY_ARGUMENTS, "too many arguments").with_hint("Provide two argument types for operator."),
+                    };
+                    return Err(e);
+                };
+                // Of a schema that is not there too: no operator.
+                let last = self.system_name(head).ok().flatten();
+                let hit = last.and_then(|n| catalog::operators_by_name(&n).find(|o| o.left == left && o.right == right));
+                hit.map(|o| o.oid).ok_or_else(|| SqlError::new(state::UNDEFINED_FUNCTION, format!("operator does not exist: {name}")))
             }
-            RegKind::Role => {
-                let n = parts()?.pop().unwrap_or_default();
-                self.0.role_oid(&n).ok_or_else(|| missing(state::UNDEFINED_OBJECT, "role"))
-            }
+            RegKind::Namespace => self.0.namespace_oid(&single_name(name)?).ok_or_else(|| missing(state::INVALID_SCHEMA_NAME, "schema")),
+            RegKind::Role => self.0.role_oid(&single_name(name)?).ok_or_else(|| missing(state::UNDEFINED_OBJECT, "role")),
             RegKind::Collation => {
-                let n = parts()?.pop().unwrap_or_default();
-                let hit = catalog::collations().iter().find(|c| c.name == n);
+                let last = self.system_name(name)?;
+                let hit = last.and_then(|n| catalog::collations().iter().find(|c| c.name == n));
                 hit.map(|c| c.oid).ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("collation \"{name}\" for encoding \"UTF8\" does not exist")))
             }
             RegKind::Config => tsearch::Config::of_name(name).map(tsearch::Config::oid),
             RegKind::Dictionary => tsearch::Dictionary::of_name(name).map(tsearch::Dictionary::oid),
-            _ => Err(SqlError::unsupported(format!("the name {name} here"), "name the operator by its OID")),
         }
+    }
+}
+
+impl CatalogNames {
+    /// Errors: 3F000 for a schema that is not there, 42601 for too many parts.
+    fn check_schema(&self, parts: &[String], written: &str) -> Result<(), SqlError> {
+        match parts {
+            [_] | [] => Ok(()),
+            [.., schema, _] if parts.len() <= 3 => match self.0.namespace_oid(schema) {
+                Some(_) => Ok(()),
+                None => Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))),
+            },
+            _ => Err(SqlError::new(state::SYNTAX_ERROR, format!("improper relation name (too many dotted names): {written}"))),
+        }
+    }
+
+    /// The last part of a name; nothing if it is of a schema other than `pg_catalog`, where all functions and operators are.
+    fn system_name(&self, name: &str) -> Result<Option<String>, SqlError> {
+        let mut parts = name_parts(name)?;
+        self.check_schema(&parts, name)?;
+        let last = parts.pop().unwrap_or_default();
+        Ok(parts.last().is_none_or(|s| s == "pg_catalog").then_some(last))
+    }
+
+    /// `name(type, …)`: the name, and the types' OIDs, 0 for NONE.
+    fn signature<'n>(&self, text: &'n str) -> Result<(&'n str, Vec<u32>), SqlError> {
+        let bad = |m: &str| SqlError::new(state::INVALID_TEXT_REPRESENTATION, m);
+        let (head, args) = text.split_once('(').ok_or_else(|| bad("expected a left parenthesis"))?;
+        let args = args.trim_end().strip_suffix(')').ok_or_else(|| bad("expected a right parenthesis"))?;
+        let args: Vec<&str> = if args.trim().is_empty() { Vec::new() } else { args.split(',').map(str::trim).collect() };
+        let oid = |a: &&str| match a.eq_ignore_ascii_case("none") {
+            true => Ok(0),
+            false => self.reg_oid(RegKind::Type, a),
+        };
+        Ok((head, args.iter().map(oid).collect::<Result<_, _>>()?))
+    }
+}
+
+/// A name of one part. Errors: 42602.
+fn single_name(name: &str) -> Result<String, SqlError> {
+    match <[String; 1]>::try_from(name_parts(name)?) {
+        Ok([n]) => Ok(n),
+        Err(_) => Err(SqlError::new(state::INVALID_NAME, "invalid name syntax")),
     }
 }
 
@@ -167,6 +218,22 @@ fn type_name(oid: u32, view: &dyn crate::CatalogView) -> String {
     }
 }
 
+const INTERVAL_FIELDS: [&str; 13] = [
+    "year",
+    "month",
+    "day",
+    "hour",
+    "minute",
+    "second",
+    "year to month",
+    "day to hour",
+    "day to minute",
+    "day to second",
+    "hour to minute",
+    "hour to second",
+    "minute to second",
+];
+
 /// A type by its SQL or catalog name, array brackets and modifiers allowed.
 pub fn type_by_name(name: &str, view: &dyn crate::CatalogView) -> Option<SqlType> {
     let name = name.trim();
@@ -186,13 +253,15 @@ pub fn type_by_name(name: &str, view: &dyn crate::CatalogView) -> Option<SqlType
         "double precision" | "float" => "float8",
         "boolean" => "bool",
         "decimal" | "dec" => "numeric",
-        "character varying" | "char varying" => "varchar",
-        "character" => "bpchar",
-        "char" => "bpchar",
+        "character varying" | "char varying" | "national character varying" | "national char varying" | "nchar varying" => "varchar",
+        "character" | "char" | "national character" | "national char" | "nchar" => "bpchar",
+        "bit varying" => "varbit",
         "timestamp without time zone" => "timestamp",
         "timestamp with time zone" => "timestamptz",
         "time without time zone" => "time",
         "time with time zone" => "timetz",
+        // INTERVAL with the fields that it may be limited to.
+        w if w.strip_prefix("interval ").is_some_and(|f| INTERVAL_FIELDS.contains(&f)) => "interval",
         _ => "",
     };
     if !alias.is_empty() {

@@ -204,8 +204,9 @@ fn collect(json: &str, elem: &ColType, depth: usize, out: &mut ArrayValue, ctx: 
         Some(_) => {}
     }
     for p in parts {
-        let nested = kind(p) == Kind::Array && !matches!(elem.ty, SqlType::Json | SqlType::Jsonb);
-        if nested {
+        // The first element that is no array says how deep they nest: further in, an array is an element.
+        let deeper = out.dims.len() > depth + 1 || out.elems.is_empty();
+        if deeper && kind(p) == Kind::Array {
             collect(p, elem, depth + 1, out, ctx)?;
         } else if out.dims.len() > depth + 1 {
             return Err(ragged());

@@ -13,7 +13,6 @@
 use super::frame::{BadFrame, Message, Opening};
 use super::input::{Input, Received};
 use super::reply::Out;
-use super::values;
 use super::Options;
 use adapter::{Client, Peer, Response, RowStream, Session, Startup, TransactionStatus};
 use futures::FutureExt;
@@ -470,7 +469,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Sends all rows. Returns how many.
     async fn stream_rows(&mut self, desc: &RelDesc, formats: &[i16], rows: &mut RowStream) -> Result<u64, Failure> {
-        let style = values::style(&self.session.text_context());
+        let style = self.session.text_context().text_style();
         let mut count = 0;
         while let Some(part) = self.next_part(&mut rows.receiver).await? {
             for row in &part {

@@ -130,7 +130,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
             return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{}\" already exists", bind.portal)));
         }
-        let style = values::style(&self.session.text_context());
+        let style = self.session.text_context().text_style();
         let mut params = Vec::with_capacity(given);
         for (i, (bytes, ty)) in bind.params.iter().zip(&prepared.params).enumerate() {
             params.push(match bytes {
@@ -256,7 +256,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "portal cannot be run").into());
         };
         let limit = u64::try_from(row_count_max).ok().filter(|n| *n > 0).unwrap_or(u64::MAX);
-        let style = values::style(&self.session.text_context());
+        let style = self.session.text_context().text_style();
         let mut count = 0;
         loop {
             while let Some(row) = pending.pop_front() {

@@ -1,20 +1,9 @@
 //! Values in the two formats of the wire, with the session's styles.
 
 use bytes::{BufMut, BytesMut};
-use expr::{CatalogView, EvalCtx};
 use repr::encoding::Encoding;
-use repr::error::state;
-use repr::style::{RegNames, TextStyle};
-use repr::types::RegKind;
+use repr::style::TextStyle;
 use repr::{ColType, SqlError, SqlType, Value};
-use std::sync::Arc;
-
-/// The session's styles, with the catalog's names for the `reg*` types.
-pub fn style(ctx: &EvalCtx) -> TextStyle {
-    let mut style = ctx.text_style();
-    style.reg_names.get_or_insert_with(|| Arc::new(Names(ctx.catalog.clone())));
-    style
-}
 
 /// Appends the value's text form. The value is not NULL; `scratch` is reused between values. Errors: 22P05.
 pub fn write_text(value: &Value, ty: &ColType, style: &TextStyle, to: Encoding, scratch: &mut String, out: &mut BytesMut) -> Result<(), SqlError> {
@@ -59,34 +48,4 @@ pub fn read_binary(bytes: &[u8], ty: &SqlType, number: usize, from: Encoding) ->
         }
         e
     })
-}
-
-/// What the `reg*` types print as, from the catalog.
-struct Names(Arc<dyn CatalogView>);
-
-impl RegNames for Names {
-    fn reg_name(&self, kind: RegKind, oid: u32) -> Option<String> {
-        match kind {
-            RegKind::Class => self.0.relation_name(oid),
-            RegKind::Type => self.0.type_by_oid(oid).map(|t| t.sql_name()),
-            RegKind::Namespace => self.0.namespace_name(oid),
-            RegKind::Role => self.0.role_name(oid),
-            _ => None,
-        }
-    }
-
-    fn reg_oid(&self, kind: RegKind, name: &str) -> Result<u32, SqlError> {
-        let parts: Vec<String> = name.split('.').map(|p| p.trim_matches('"').to_owned()).collect();
-        let found = match kind {
-            RegKind::Class => self.0.relation_oid(&parts),
-            RegKind::Type => parts.last().and_then(|p| SqlType::from_pg_name(p)).or_else(|| self.0.type_by_name(&parts)).map(|t| t.oid()),
-            RegKind::Namespace => self.0.namespace_oid(name),
-            RegKind::Role => self.0.role_oid(name),
-            _ => None,
-        };
-        found.ok_or_else(|| match kind {
-            RegKind::Class => SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")),
-            _ => SqlError::new(state::UNDEFINED_OBJECT, format!("\"{name}\" does not exist")),
-        })
-    }
 }

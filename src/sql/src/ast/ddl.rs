@@ -31,6 +31,8 @@ pub struct ColumnDef {
     /// NULL was written.
     pub null: bool,
     pub default: Option<(Expr, Span)>,
+    /// DEFAULT was written more than once.
+    pub default_twice: bool,
     pub primary_key: bool,
     pub unique: bool,
     pub checks: Vec<(Option<String>, Expr, Span)>,

@@ -21,6 +21,9 @@ pub use expr::*;
 pub use query::*;
 pub use statement::*;
 
+use repr::error::state;
+use repr::SqlError;
+
 /// 1-based position in characters of the query string, as errors report it.
 pub type Pos = u32;
 
@@ -53,6 +56,17 @@ impl ObjectName {
             self.parts.insert(0, "pg_temp".to_owned());
         }
         self
+    }
+
+    /// Errors: 42P16 for a temporary relation in a schema of its own.
+    pub fn check_temp(&self, temporary: bool) -> Result<(), SqlError> {
+        match self.parts.as_slice() {
+            [.., schema, _] if temporary && !schema.starts_with("pg_temp") => {
+                let m = "cannot create temporary relation in non-temporary schema";
+                Err(SqlError::new(state::INVALID_TABLE_DEFINITION, m).at(self.pos))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The last part.

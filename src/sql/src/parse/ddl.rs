@@ -136,6 +136,7 @@ impl Parser<'_> {
         self.expect_kw("view")?;
         let if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
+        name.check_temp(temporary)?;
         let columns = if self.is_punct("(") { self.col_id_list()? } else { Vec::new() };
         let mut options = self.with_options()?;
         self.expect_kw("as")?;
@@ -160,6 +161,7 @@ impl Parser<'_> {
         self.expect_kw("table")?;
         let if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
+        name.check_temp(temporary)?;
         if self.eat_kws(&["from", "source"]) {
             return self.table_from_source(name, if_not_exists, Vec::new());
         }
@@ -198,6 +200,8 @@ impl Parser<'_> {
             }
         }
         t.options = self.with_options()?;
+        // As older dumps have it.
+        self.eat_kws(&["without", "oids"]);
         t.on_commit = self.on_commit(temporary)?;
         Ok(Statement::CreateTable(Box::new(t)))
     }
@@ -386,6 +390,7 @@ impl Parser<'_> {
             not_null: false,
             null: false,
             default: None,
+            default_twice: false,
             primary_key: false,
             unique: false,
             checks: Vec::new(),
@@ -404,6 +409,7 @@ impl Parser<'_> {
             } else if self.eat_kw("null") {
                 c.null = true;
             } else if self.eat_kw("default") {
+                c.default_twice = c.default.is_some();
                 let start = self.span().start;
                 let e = self.b_expr()?;
                 c.default = Some((e, self.span_from(start)));

@@ -463,25 +463,16 @@ impl Parser<'_> {
                 }
             }
         } else {
-            self.row_field()?
+            self.value_field()?
         };
         if self.eat_punct(",") {
             let mut fields = vec![first];
-            fields.extend(self.comma_list(Self::row_field)?);
+            fields.extend(self.comma_list(Self::value_field)?);
             self.expect_punct(")")?;
             return Ok(Expr::new(ExprKind::Row { fields, explicit: false }, pos));
         }
         self.expect_punct(")")?;
         Ok(first)
-    }
-
-    fn row_field(&mut self) -> Result<Expr, SqlError> {
-        if self.is_kw("default") {
-            let pos = self.pos();
-            self.next();
-            return Ok(Expr::new(ExprKind::Default, pos));
-        }
-        self.expr()
     }
 
     /// A column, function call or typed literal, beginning with a name.

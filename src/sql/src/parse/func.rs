@@ -46,10 +46,7 @@ impl Parser<'_> {
             },
             "row" => {
                 self.next();
-                let fields =
-                    self.parens(
-                        |p| if p.is_punct(")") { Ok(Vec::new()) } else { p.comma_list(|p| if p.is_kw("default") { Err(p.error()) } else { p.expr() }) },
-                    )?;
+                let fields = self.parens(|p| if p.is_punct(")") { Ok(Vec::new()) } else { p.comma_list(Self::value_field) })?;
                 ExprKind::Row { fields, explicit: true }
             }
             "coalesce" => {
@@ -369,7 +366,11 @@ impl Parser<'_> {
             if !call.distinct {
                 self.eat_kw("all");
             }
-            call.args = self.comma_list(Self::func_arg)?;
+            call.args = vec![self.func_arg()?];
+            // VARIADIC stands before the last argument only.
+            while !call.args.iter().any(|a| a.variadic) && self.eat_punct(",") {
+                call.args.push(self.func_arg()?);
+            }
             call.order_by = self.order_by_opt()?;
         }
         self.expect_punct(")")?;

@@ -274,14 +274,16 @@ impl Parser<'_> {
             self.eat_kw("all");
             Distinct::All
         };
-        let targets = if self.at_target_end() { Vec::new() } else { self.comma_list(Self::target)? };
+        let targets = if distinct == Distinct::All && self.at_target_end() { Vec::new() } else { self.comma_list(Self::target)? };
         let into = if self.eat_kw("into") {
             let temporary = self.eat_kw("temporary") || self.eat_kw("temp");
             if !temporary {
                 self.eat_kw("unlogged");
             }
             self.eat_kw("table");
-            Some(self.object_name()?.in_temp(temporary))
+            let name = self.object_name()?;
+            name.check_temp(temporary)?;
+            Some(name.in_temp(temporary))
         } else {
             None
         };

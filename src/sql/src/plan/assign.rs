@@ -80,7 +80,9 @@ impl Binder<'_> {
     ) -> Result<HirScalar, SqlError> {
         let Some(first) = path.first() else { return Ok(value) };
         if let SqlType::Domain(_) = &ty.ty {
-            let whole = self.with_part(self.without_domain(whole)?, &ty.base(), t, path, value, env)?;
+            // The domain tests what all parts of the statement make together.
+            let whole = self.without_domain(super::domain::untested(whole))?;
+            let whole = self.with_part(whole, &ty.base(), t, path, value, env)?;
             return self.coerce(whole, ty, CastContext::Assignment, t.column.pos);
         }
         if let Indirection::Field(f) = first {

@@ -231,7 +231,7 @@ impl Binder<'_> {
         let rec_types = rec.types();
         for (i, (b, r)) in types.iter().zip(&rec_types).enumerate() {
             let overall = self.common_type(&[(b.ty.clone(), left.pos), (r.ty.clone(), right.pos)], "UNION")?;
-            if overall != b.ty || b.ty == r.ty && b.typmod != r.typmod && b.typmod >= 0 {
+            if overall != b.ty || b.typmod >= 0 && (b.ty != r.ty || b.typmod != r.typmod) {
                 return Err(SqlError::new(
                     state::DATATYPE_MISMATCH,
                     format!(

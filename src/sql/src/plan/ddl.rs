@@ -135,6 +135,7 @@ impl Binder<'_> {
                 };
                 return Err(SqlError::new(state::DUPLICATE_COLUMN, message).at(c.name.pos));
             }
+            super::scope::check_column_name(&c.name.name)?;
             let conflict =
                 |what: &str| SqlError::new(state::SYNTAX_ERROR, format!("{what} for column \"{}\" of table \"{table}\"", c.name.name)).at(c.name.pos);
             if c.null && (c.not_null || c.primary_key || c.identity.is_some()) {
@@ -153,7 +154,7 @@ impl Binder<'_> {
                 [n] if c.ty.dims == 0 => serial_type(n),
                 _ => None,
             };
-            if serial.is_some() && (c.default.is_some() || c.identity.is_some()) {
+            if c.default_twice || serial.is_some() && (c.default.is_some() || c.identity.is_some()) {
                 return Err(conflict("multiple default values specified"));
             }
             let ty = match &serial {
@@ -390,6 +391,7 @@ impl Binder<'_> {
         self.rename_columns(&mut desc, &c.columns, "CREATE TABLE AS specifies too many column names")?;
         desc.types.iter_mut().for_each(|t| t.nullable = true);
         self.distinct_names(&desc)?;
+        desc.names.iter().try_for_each(|n| super::scope::check_column_name(n))?;
         Ok(Plan::CreateTableAs(Box::new(CreateTableAsPlan {
             name,
             if_not_exists: c.if_not_exists,
@@ -798,6 +800,7 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
         not_null: !t.nullable,
         null: false,
         default: None,
+        default_twice: false,
         primary_key: false,
         unique: false,
         checks: Vec::new(),

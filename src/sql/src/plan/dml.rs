@@ -275,8 +275,8 @@ impl Binder<'_> {
                 let mut computed = old.computed();
                 let given = self.seen(target, "excluded", true, n, 2 * n + computed.iter().map(Vec::len).sum::<usize>())?;
                 computed.extend(given.computed());
-                // Unqualified names mean the table's row.
-                let excluded = NsItem { cols_visible: false, hidden: None, rel_oid: 0, ..given.item };
+                // A name that both rows have is ambiguous without its row, as always.
+                let excluded = NsItem { hidden: None, rel_oid: 0, ..given.item };
                 let level = Rc::new(Level::new(vec![old.item.clone(), excluded], Clause::UpdateSet));
                 let env = env.push(level.clone());
                 let set = self.base_assignments(target, &old, set, Verb::Update)?;
@@ -643,6 +643,7 @@ pub fn target_item(name: &str, rel: &Relation, alias: bool) -> NsItem {
         hidden: (name != rel.name.name).then(|| rel.name.name.clone()),
         rel_oid: rel.oid,
         row_oid: if rel.row_type_oid == 0 { ::expr::catalog::pseudo::RECORD } else { rel.row_type_oid },
+        row_names: None,
         ..item(name, &rel.desc, 0)
     }
 }
@@ -656,6 +657,7 @@ fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
         rel_visible: true,
         cols_visible: true,
         row_oid: ::expr::catalog::pseudo::RECORD,
+        row_names: None,
         hidden: None,
         rel_oid: 0,
         rel: None,

@@ -192,3 +192,15 @@ impl Binder<'_> {
         Ok(d)
     }
 }
+
+/// The value that a test of a domain is about; itself if it is no test.
+pub fn untested(mut e: HirScalar) -> HirScalar {
+    while let HirScalar::Call { func, args, ty } = &e {
+        let tests = matches!(func.name, "domain_check" | "domain_not_null" | "domain_value" | "relabel");
+        if !tests || !matches!(ty.ty, SqlType::Domain(_)) {
+            break;
+        }
+        e = args[0].clone();
+    }
+    e
+}

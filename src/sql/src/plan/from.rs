@@ -202,6 +202,7 @@ impl Binder<'_> {
         }
         if let Some(a) = alias {
             apply_columns(&mut item, a)?;
+            item.row_names = (!a.columns.is_empty() && item.row_oid != pseudo::RECORD).then(|| rel.desc.names.clone());
         }
         Ok(Part { hir, types, items: vec![item], order, natural })
     }
@@ -499,6 +500,7 @@ impl Binder<'_> {
                 rel_visible: true,
                 cols_visible: true,
                 row_oid: pseudo::RECORD,
+                row_names: None,
                 hidden: None,
                 rel_oid: 0,
                 rel: None,
@@ -597,6 +599,7 @@ impl Binder<'_> {
             rel_visible: rel,
             cols_visible: vis,
             row_oid: pseudo::RECORD,
+            row_names: None,
             hidden: None,
             rel_oid: 0,
             rel: None,
@@ -671,6 +674,7 @@ fn named_item(name: &str, names: Vec<String>, types: &[ColType]) -> NsItem {
         rel_visible: true,
         cols_visible: true,
         row_oid: pseudo::RECORD,
+        row_names: None,
         hidden: None,
         rel_oid: 0,
         rel: None,

@@ -80,6 +80,7 @@ pub(crate) mod walk;
 mod window;
 
 pub use ddl::TableShape;
+pub use scope::check_column_name;
 pub use statement::{bind_default, bind_scalar, coerce_argument, describe, implied_default, plan, quote_ident, result_of};
 pub use types::*;
 pub use walk::shift_columns;

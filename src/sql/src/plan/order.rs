@@ -204,6 +204,7 @@ impl Binder<'_> {
             rel_visible: false,
             cols_visible: true,
             row_oid: pseudo::RECORD,
+            row_names: None,
             hidden: None,
             rel_oid: 0,
             rel: None,

@@ -434,8 +434,10 @@ impl Binder<'_> {
     }
 
     fn indirection(&self, arg: &Expr, path: &[Indirection], env: &Env) -> Result<HirScalar, SqlError> {
-        let mut x = self.expr(arg, env)?;
-        let mut i = 0;
+        let (mut x, mut i) = match self.column_of_row(arg, path, env)? {
+            Some(column) => (column, 1),
+            None => (self.expr(arg, env)?, 0),
+        };
         while i < path.len() {
             match &path[i] {
                 Indirection::Field(f) => {
@@ -453,6 +455,19 @@ impl Binder<'_> {
             }
         }
         Ok(x)
+    }
+
+    /// `(t).x` of a relation in FROM: its column by the name that it has there, which need not be its row type's.
+    fn column_of_row(&self, arg: &Expr, path: &[Indirection], env: &Env) -> Result<Option<HirScalar>, SqlError> {
+        let (ExprKind::Column(parts), Some(Indirection::Field(f))) = (&*arg.kind, path.first()) else { return Ok(None) };
+        let [rel] = parts.as_slice() else { return Ok(None) };
+        if self.find_unqualified(&rel.name, env, arg.pos)?.is_some() {
+            return Ok(None);
+        }
+        match self.find_item(None, &rel.name, env, arg.pos)? {
+            Some((_, item)) if !item.scalar => self.qualified(None, &rel.name, f, env, arg.pos).map(Some),
+            _ => Ok(None),
+        }
     }
 
     pub fn field(&self, x: HirScalar, f: &Ident) -> Result<HirScalar, SqlError> {

@@ -104,6 +104,8 @@ pub struct NsItem {
     pub cols_visible: bool,
     /// OID of the row type: a relation's own, or `record`.
     pub row_oid: u32,
+    /// The names of the row type's fields, where the alias gives the columns others.
+    pub row_names: Option<Vec<String>>,
     /// The relation's own name where an alias hides it.
     pub hidden: Option<String>,
     /// `pg_class.oid` of a relation: what `tableoid` reads; 0 otherwise.
@@ -231,6 +233,17 @@ pub fn row_type_of(rel: &Relation) -> SqlType {
     SqlType::Record(Arc::new(RecordType { oid, array_oid: 0, name: Some(rel.name.name.clone()), fields }))
 }
 
+/// Names that no column of a table may have.
+pub const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"];
+
+/// Errors: 42701 for a column that is to have the name of a system column.
+pub fn check_column_name(name: &str) -> Result<(), SqlError> {
+    match SYSTEM_COLUMNS.contains(&name) {
+        true => Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column name \"{name}\" conflicts with a system column name"))),
+        false => Ok(()),
+    }
+}
+
 /// The system column `tableoid`; a row that an outer join made up is not told apart.
 fn table_oid(item: &NsItem) -> HirScalar {
     HirScalar::Literal(Value::UInt4(item.rel_oid), SqlType::Oid.not_null())
@@ -238,7 +251,7 @@ fn table_oid(item: &NsItem) -> HirScalar {
 
 /// The error of a system column that rows here do not have.
 fn system_column(name: &str, pos: Pos) -> Option<SqlError> {
-    let known = matches!(name, "ctid" | "xmin" | "xmax" | "cmin" | "cmax");
+    let known = SYSTEM_COLUMNS.contains(&name) && name != "tableoid";
     known.then(|| SqlError::unsupported(format!("system column \"{name}\""), "rows have no address and no version; use a key of the table").at(pos))
 }
 
@@ -303,7 +316,7 @@ impl Binder<'_> {
         }
     }
 
-    fn find_unqualified(&self, name: &str, env: &Env, pos: Pos) -> Result<Option<HirScalar>, SqlError> {
+    pub(super) fn find_unqualified(&self, name: &str, env: &Env, pos: Pos) -> Result<Option<HirScalar>, SqlError> {
         for (level, node) in env.nodes().enumerate() {
             if !node.visible {
                 continue;
@@ -355,7 +368,7 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    fn qualified(&self, schema: Option<&str>, rel: &str, column: &Ident, env: &Env, pos: Pos) -> Result<HirScalar, SqlError> {
+    pub(super) fn qualified(&self, schema: Option<&str>, rel: &str, column: &Ident, env: &Env, pos: Pos) -> Result<HirScalar, SqlError> {
         let col = column.name.as_str();
         let Some((level, item)) = self.find_item(schema, rel, env, pos)? else { return Err(self.missing_relation(schema, rel, env, pos)) };
         let mut found = None;
@@ -403,7 +416,8 @@ impl Binder<'_> {
         if item.scalar {
             return Ok(item.column(level, 0));
         }
-        let fields: Vec<(String, ColType)> = item.cols.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
+        let field = |(i, c): (usize, &NsCol)| (item.row_names.as_ref().map_or(&c.name, |n| &n[i]).clone(), c.ty.clone());
+        let fields: Vec<(String, ColType)> = item.cols.iter().enumerate().map(field).collect();
         let name = (item.row_oid != pseudo::RECORD).then(|| item.hidden.clone().unwrap_or_else(|| item.name.clone()));
         let ty = SqlType::Record(Arc::new(RecordType { oid: item.row_oid, array_oid: 0, name, fields })).not_null();
         let cols: Vec<HirScalar> = (0..item.cols.len()).map(|i| item.column(level, i)).collect();

@@ -299,14 +299,11 @@ fn scientific(n: &Numeric, s: &Shape) -> String {
     }
     let digits = n.unscaled().magnitude().to_string();
     let zero = n.is_zero();
-    let mut exponent = if zero { 0 } else { digits.len() as i32 - 1 - i32::from(n.scale()) };
-    // One digit before the point, the others rounded away.
-    let scaled = Numeric::from_big(n.unscaled(), (digits.len() - 1).min(16_383) as u16).round(s.after);
-    let mut text = scaled.abs().to_string();
-    if text.starts_with("10") {
-        exponent += 1;
-        text = Numeric::from(1).round(s.after).to_string();
-    }
+    let exponent = if zero { 0 } else { digits.len() as i32 - 1 - i32::from(n.scale()) };
+    // One digit before the point, the others rounded away. What is rounded up to ten stays so, as in PostgreSQL: 9.99 is 10e+00.
+    let shown = &digits[..digits.len().min(s.after.max(0) as usize + 2)];
+    let leading = Numeric::parse(&format!("{}.{}", &shown[..1], &shown[1..])).unwrap_or(Numeric::NaN);
+    let text = leading.round(s.after).to_string();
     let sign = if n.is_negative() { '-' } else { ' ' };
     format!("{sign}{text}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
@@ -315,7 +312,7 @@ pub fn numeric(n: &Numeric, template: &str) -> Result<String, SqlError> {
     let nodes = split(template);
     let mut s = shape(&nodes)?;
     if s.roman {
-        return Ok(walk(&nodes, s, roman(Some(n.to_int::<i32>("integer")?.into())), '+', 0));
+        return walk(&nodes, s, roman(Some(n.to_int::<i32>("integer")?.into())), '+', 0);
     }
     if s.exponent {
         return Ok(scientific(n, &s));
@@ -326,7 +323,7 @@ pub fn numeric(n: &Numeric, template: &str) -> Result<String, SqlError> {
         s.before += s.multiply;
     }
     let (sign, digits, blanks) = fit(&v.round(s.after).to_string(), &s);
-    Ok(walk(&nodes, s, digits, sign, blanks))
+    walk(&nodes, s, digits, sign, blanks)
 }
 
 fn power10(n: i32) -> Numeric {
@@ -350,7 +347,7 @@ pub fn float(v: f64, digits: i32, template: &str) -> Result<String, SqlError> {
     let nodes = split(template);
     let mut s = shape(&nodes)?;
     if s.roman {
-        return Ok(walk(&nodes, s, roman(Some(v.round_ties_even() as i64)), '+', 0));
+        return walk(&nodes, s, roman(Some(v.round_ties_even() as i64)), '+', 0);
     }
     if s.exponent {
         if !v.is_finite() {
@@ -367,23 +364,21 @@ pub fn float(v: f64, digits: i32, template: &str) -> Result<String, SqlError> {
         v *= 10f64.powi(s.multiply);
         s.before += s.multiply;
     }
+    let mut special = String::new();
     if !v.is_finite() {
-        let mut text = String::new();
-        repr::text::print_f64(v, 1, &mut text);
-        let (sign, shown, blanks) = fit(&text, &s);
-        return Ok(walk(&nodes, s, shown, sign, blanks));
+        repr::text::print_f64(v, 1, &mut special);
     }
-    // No more digits than the float has.
-    let whole = format!("{:.0}", v.abs()).len() as i32;
+    // No more digits than the float has; the letters of `Infinity` count as such.
+    let whole = if special.is_empty() { format!("{:.0}", v.abs()).len() } else { special.trim_start_matches('-').len() } as i32;
     if whole >= digits {
         s.after = 0;
     } else if whole + s.after > digits {
         s.after = digits - whole;
     }
-    let text = format!("{v:.*}", s.after.max(0) as usize);
+    let text = if special.is_empty() { format!("{v:.*}", s.after.max(0) as usize) } else { special };
     let text = if text.trim_start_matches('-').bytes().all(|b| matches!(b, b'0' | b'.')) && v == 0.0 { text.trim_start_matches('-').to_owned() } else { text };
     let (sign, shown, blanks) = fit(&text, &s);
-    Ok(walk(&nodes, s, shown, sign, blanks))
+    walk(&nodes, s, shown, sign, blanks)
 }
 
 /// The state of one walk over a template.
@@ -500,7 +495,8 @@ impl Walk {
     }
 }
 
-fn walk(nodes: &[Node], mut s: Shape, number: String, sign: char, blanks: i32) -> String {
+/// Errors: 22P02 for an ordinal of no digits.
+fn walk(nodes: &[Node], mut s: Shape, number: String, sign: char, blanks: i32) -> Result<String, SqlError> {
     if s.roman {
         s = Shape { roman: true, fill: s.fill, ..Shape::default() };
     }
@@ -563,6 +559,9 @@ fn walk(nodes: &[Node], mut s: Shape, number: String, sign: char, blanks: i32) -
                 Key::Ordinal(upper) => {
                     if !(w.s.roman || w.number.first() == Some(&b'#') || w.sign == '-' || w.s.decimal) {
                         let digits = String::from_utf8_lossy(&w.number).into_owned();
+                        if !digits.ends_with(|c: char| c.is_ascii_digit()) {
+                            return Err(SqlError::new(state::INVALID_TEXT_REPRESENTATION, format!("\"{digits}\" is not a number")));
+                        }
                         w.out.push_str(super::template::ordinal(&digits, *upper));
                     }
                 }
@@ -581,7 +580,7 @@ fn walk(nodes: &[Node], mut s: Shape, number: String, sign: char, blanks: i32) -
             },
         }
     }
-    w.out
+    Ok(w.out)
 }
 
 /// `to_number`; NULL for an empty template. Errors: 22P02 if no number comes of it.

@@ -136,7 +136,7 @@ fn runs_on(nodes: &[Node], i: usize) -> bool {
             letters.iter().any(|l| if l.len() == 1 { lower.starts_with(l) } else { lower == *l }) || lower == "fx"
         }
         Some(Node::Char(c) | Node::Separator(c)) => !c.is_ascii_digit(),
-        Some(Node::Space) => true,
+        Some(Node::Space(_)) => true,
     }
 }
 
@@ -169,7 +169,7 @@ fn read_nodes(text: &str, nodes: &[Node], standard: bool) -> Result<Read, SqlErr
             r.skip_blanks();
         }
         let due = match node {
-            Node::Space => Some((' ', "separator")),
+            Node::Space(_) => Some((' ', "separator")),
             Node::Separator(c) => Some((*c, "separator")),
             Node::Char(c) => Some((*c, "character")),
             Node::Field { .. } => None,
@@ -178,8 +178,8 @@ fn read_nodes(text: &str, nodes: &[Node], standard: bool) -> Result<Read, SqlErr
             return Err(format_error(format!("unmatched format {kind} \"{c}\"")));
         }
         match node {
-            Node::Space | Node::Separator(_) if r.fixed => r.advance(),
-            Node::Space | Node::Separator(_) => {
+            Node::Space(_) | Node::Separator(_) if r.fixed => r.advance(),
+            Node::Space(_) | Node::Separator(_) => {
                 r.extra -= 1;
                 if r.rest.starts_with(|c: char| c.is_ascii_whitespace() || c.is_ascii_punctuation()) {
                     r.advance();

@@ -86,8 +86,7 @@ fn print(f: &Fields, template: &str) -> Result<String, SqlError> {
     let mut out = String::new();
     for node in split(template) {
         match node {
-            Node::Char(c) | Node::Separator(c) => out.push(c),
-            Node::Space => out.push(' '),
+            Node::Char(c) | Node::Separator(c) | Node::Space(c) => out.push(c),
             Node::Field { key, fill, translate, ordinal: suffix } => {
                 let (text, number) = field(f, key, fill, translate)?;
                 out.push_str(&text);

@@ -13,7 +13,7 @@ pub enum Node {
         ordinal: Option<bool>,
     },
     /// A blank.
-    Space,
+    Space(char),
     /// Punctuation.
     Separator(char),
     Char(char),
@@ -80,7 +80,7 @@ pub fn split_with(template: &str, mut loose: impl FnMut(char)) -> Vec<Node> {
         let c = if c == '\\' && rest[1..].starts_with('"') { '"' } else { c };
         rest = &rest[if c == '"' { 2 } else { c.len_utf8() }..];
         out.push(match c {
-            c if c.is_ascii_whitespace() => Node::Space,
+            c if c.is_ascii_whitespace() => Node::Space(c),
             c if c.is_ascii_punctuation() => Node::Separator(c),
             c => Node::Char(c),
         });

@@ -81,12 +81,26 @@ pub fn invalid(why: &str) -> SqlError {
     SqlError::new(state::INVALID_REGULAR_EXPRESSION, format!("invalid regular expression: {why}"))
 }
 
+/// Character classes as the C library has them: no-break spaces are no spaces, numbers that are no digits are punctuation.
+const SPACE: &str = "\\t-\\r \\x{1680}\\x{2000}-\\x{2006}\\x{2008}-\\x{200a}\\x{2028}\\x{2029}\\x{205f}\\x{3000}";
+const ALNUM: &str = "\\p{Alphabetic}\\p{Nd}";
+const WORD: &str = "\\p{Alphabetic}\\p{Nd}_";
+const GRAPH: &str = "[\\P{Cn}--[\\p{Cc}\\t-\\r \\x{1680}\\x{2000}-\\x{2006}\\x{2008}-\\x{200a}\\x{2028}\\x{2029}\\x{205f}\\x{3000}]]";
+
 /// One open group.
 struct Frame {
     /// Whether the branch so far is greedy, by its first quantified atom.
     greedy: Option<bool>,
     alternation: bool,
     look: bool,
+    /// How many quantifiers stand before it.
+    quantifiers: usize,
+}
+
+/// A quantifier that has been written: where its `?` stands or would stand.
+struct Quantifier {
+    at: usize,
+    lazy: bool,
 }
 
 struct Parser {
@@ -98,6 +112,9 @@ struct Parser {
     frames: Vec<Frame>,
     /// An atom stands before the cursor: its own greediness. `None`: nothing to quantify.
     atom: Option<Option<bool>>,
+    /// The first of `written` that is within that atom.
+    within: usize,
+    written: Vec<Quantifier>,
     quantifiers: usize,
     lazy: bool,
     alternations: bool,
@@ -131,8 +148,10 @@ pub fn translate(pattern: &str, mut flags: Flags) -> Result<Translated, SqlError
         flags,
         out: String::with_capacity(pattern.len() + 8),
         groups: 0,
-        frames: vec![Frame { greedy: None, alternation: false, look: false }],
+        frames: vec![Frame { greedy: None, alternation: false, look: false, quantifiers: 0 }],
         atom: None,
+        within: 0,
+        written: Vec::new(),
         quantifiers: 0,
         lazy: false,
         alternations: false,
@@ -176,6 +195,7 @@ impl Parser {
 
     /// The atom before the cursor is complete: its greediness counts for the branch.
     fn settle(&mut self) {
+        self.within = self.written.len();
         if let Some(Some(g)) = self.atom.take() {
             if let Some(f) = self.frames.last_mut() {
                 f.greedy = f.greedy.or(Some(g));
@@ -256,11 +276,14 @@ impl Parser {
             }
             self.i += 1;
             return;
+        } else if self.frames.iter().any(|f| f.look) {
+            // Look-around captures nothing.
+            self.out.push_str("(?:");
         } else {
             self.groups += 1;
             self.out.push('(');
         }
-        self.frames.push(Frame { greedy: None, alternation: false, look: look.is_some() });
+        self.frames.push(Frame { greedy: None, alternation: false, look: look.is_some(), quantifiers: self.written.len() });
     }
 
     fn close(&mut self) -> Result<(), SqlError> {
@@ -270,6 +293,7 @@ impl Parser {
         }
         if let Some(f) = self.frames.pop() {
             self.out.push(')');
+            self.within = f.quantifiers;
             self.atom = if f.look { None } else { Some(if f.alternation { Some(true) } else { f.greedy }) };
         }
         Ok(())
@@ -281,12 +305,19 @@ impl Parser {
             return Err(invalid("quantifier operand invalid"));
         }
         self.quantifiers += 1;
-        self.out.push_str(&q);
         let lazy = self.peek() == Some('?');
         if lazy {
             self.i += 1;
-            self.out.push('?');
             self.lazy = true;
+        }
+        if q == "{1,1}" {
+            self.force(lazy);
+        } else {
+            self.out.push_str(&q);
+            self.written.push(Quantifier { at: self.out.len(), lazy });
+            if lazy {
+                self.out.push('?');
+            }
         }
         if variable.is_some() {
             self.atom = Some(Some(!lazy));
@@ -297,6 +328,23 @@ impl Parser {
             return Err(invalid("quantifier operand invalid"));
         }
         Ok(())
+    }
+
+    /// `{1,1}` and `{1,1}?`: all of the atom takes as much or as little as it can. The engine does not carry a greediness inward, so the
+    /// atom's own quantifiers are rewritten.
+    fn force(&mut self, lazy: bool) {
+        let Some(start) = self.written.get(self.within).map(|q| q.at) else { return };
+        let rest = self.out.split_off(start);
+        let mut done = start;
+        for q in &mut self.written[self.within..] {
+            self.out.push_str(&rest[done - start..q.at - start]);
+            done = q.at + usize::from(q.lazy);
+            *q = Quantifier { at: self.out.len(), lazy };
+            if lazy {
+                self.out.push('?');
+            }
+        }
+        self.out.push_str(&rest[done - start..]);
     }
 
     fn bound(&mut self) -> Result<(), SqlError> {
@@ -382,18 +430,14 @@ impl Parser {
             return Ok(());
         }
         let class = match c {
-            'd' => "[0-9]",
-            'D' if self.flags.dot_stops => "[^0-9\\n]",
-            'D' => "[^0-9]",
-            'w' => "[\\p{Alphabetic}\\p{N}_]",
-            'W' if self.flags.dot_stops => "[^\\p{Alphabetic}\\p{N}_\\n]",
-            'W' => "[^\\p{Alphabetic}\\p{N}_]",
-            's' => "\\s",
-            'S' => "\\S",
+            'd' | 'D' => "0-9",
+            'w' | 'W' => WORD,
+            's' | 'S' => SPACE,
             _ => "",
         };
         if !class.is_empty() {
-            self.push_atom(class);
+            let newline = if c == 'S' || !self.flags.dot_stops { "" } else { "\\n" };
+            self.push_atom(&if c.is_ascii_uppercase() { format!("[^{class}{newline}]") } else { format!("[{class}]") });
             return Ok(());
         }
         let constraint = match c {
@@ -420,7 +464,7 @@ impl Parser {
                 n = n * 10 + e as usize;
                 self.i += 1;
             }
-            if n > self.groups {
+            if n > self.groups || self.frames.iter().any(|f| f.look) {
                 return Err(invalid("invalid backreference number"));
             }
             self.fancy = true;
@@ -472,17 +516,17 @@ impl Parser {
             if c == '\\' {
                 let e = self.peek().ok_or_else(unbalanced)?;
                 let class = match e {
-                    'd' => "0-9",
-                    'w' => "\\p{Alphabetic}\\p{N}_",
-                    's' => "\\s",
-                    'D' => "\\D",
-                    'W' => "\\W",
-                    'S' => "\\S",
-                    _ => "",
+                    'd' => "0-9".to_owned(),
+                    'w' => WORD.into(),
+                    's' => SPACE.into(),
+                    'D' => "[^0-9]".into(),
+                    'W' => format!("[^{WORD}]"),
+                    'S' => format!("[^{SPACE}]"),
+                    _ => String::new(),
                 };
                 if !class.is_empty() {
                     self.i += 1;
-                    set.push_str(class);
+                    set.push_str(&class);
                     continue;
                 }
             }
@@ -542,23 +586,23 @@ impl Parser {
         let rest: String = self.s[self.i + 1..].iter().take(16).collect();
         let end = rest.find(":]").ok_or_else(|| invalid("brackets [] not balanced"))?;
         self.i += 1 + end + 2;
-        let set = match &rest[..end] {
-            "alnum" => "\\p{Alphabetic}\\p{N}",
-            "alpha" => "\\p{Alphabetic}",
-            "blank" => " \\t",
-            "cntrl" => "\\p{Cc}",
-            "digit" => "0-9",
-            "graph" => "\\x21-\\x7e\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}",
-            "lower" => "\\p{Lowercase}",
-            "print" => "\\x20-\\x7e\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Zs}",
-            "punct" => "\\p{P}\\p{S}",
-            "space" => "\\s",
-            "upper" => "\\p{Uppercase}",
-            "xdigit" => "0-9a-fA-F",
-            "word" => "\\p{Alphabetic}\\p{N}_",
+        Ok(match &rest[..end] {
+            "alnum" => ALNUM.to_owned(),
+            // Digits other than ASCII's are letters.
+            "alpha" => "\\p{Alphabetic}[\\p{Nd}--[0-9]]".into(),
+            "blank" => " \\t".into(),
+            "cntrl" => "\\p{Cc}\\p{Zl}\\p{Zp}".into(),
+            "digit" => "0-9".into(),
+            "graph" => GRAPH.to_owned(),
+            "lower" => "\\p{Lowercase}\\p{Lt}".into(),
+            "print" => "[\\P{Cn}--[\\p{Cc}\\p{Zl}\\p{Zp}]]".into(),
+            "punct" => format!("[{GRAPH}--[{ALNUM}]]"),
+            "space" => SPACE.to_owned(),
+            "upper" => "\\p{Uppercase}\\p{Lt}".into(),
+            "xdigit" => "0-9a-fA-F".into(),
+            "word" => WORD.to_owned(),
             _ => return Err(invalid("invalid character class")),
-        };
-        Ok(set.to_owned())
+        })
     }
 }
 
