@@ -49,6 +49,20 @@ fn states_cancel_and_scales_shrink() {
     assert!(s.is_zero());
 }
 
+/// Rows may go and others come with the same number and sum.
+#[test]
+fn a_variance_that_changes_is_not_zero() {
+    let of: [(u32, fn(i32) -> Value); 3] =
+        [(2719, Value::Int4), (2722, |v| Value::Float8(f64::from(v))), (2723, |v| Value::Numeric(Numeric::from(i64::from(v))))];
+    for (oid, value) in of {
+        let mut s = Accum::new(aggregate(oid, 1, SqlType::Numeric).func);
+        for (v, diff) in [(1, -1), (3, -1), (0, 1), (4, 1)] {
+            s.update_values(&[value(v)], diff);
+        }
+        assert!(!s.is_zero(), "{oid}");
+    }
+}
+
 #[test]
 fn ordered_and_distinct() {
     let mut a = aggregate(2335, 1, SqlType::Int4.array_of());

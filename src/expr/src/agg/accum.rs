@@ -528,7 +528,7 @@ impl Accum {
             Accum::Int { count, sum } => *count == 0 && sum.is_zero(),
             Accum::IntSquares(s) => s.count == 0 && s.sum.is_zero() && s.squares.is_zero(),
             Accum::Float(s) => s.count == 0 && s.specials.is_zero() && s.sum.is_zero() && s.squares.as_ref().is_none_or(Exact::is_zero),
-            Accum::Numeric(s) => s.count == 0 && s.specials.is_zero() && s.scales.is_empty() && s.sum.is_zero(),
+            Accum::Numeric(s) => s.count == 0 && s.specials.is_zero() && s.scales.is_empty() && s.sum.is_zero() && s.squares.as_ref().is_none_or(Wide::is_zero),
             Accum::Interval(s) => s.count == 0 && s.months == 0 && s.days == 0 && s.micros == 0,
             Accum::Regr(s) => s.count == 0 && s.x_specials.is_zero() && s.y_specials.is_zero() && [&s.x, &s.y, &s.xx, &s.yy, &s.xy].iter().all(|e| e.is_zero()),
         }
