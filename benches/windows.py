@@ -29,6 +29,8 @@ VIEWS = {
 AT_END = {
     "rank at the end": "SELECT *, rank() OVER (PARTITION BY g ORDER BY o) AS r, row_number() OVER (PARTITION BY g ORDER BY o, id) AS n FROM t",
     "running sum at the end": "SELECT *, sum(v) OVER (PARTITION BY g ORDER BY o, id) AS s FROM t",
+    "running avg, float sum": "SELECT *, avg(v) OVER w AS a, sum(v::float8) OVER w AS s FROM t WINDOW w AS (PARTITION BY g ORDER BY o, id)",
+    "variance of all before": "SELECT *, variance(v::numeric) OVER (PARTITION BY g ORDER BY o, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS a FROM t",
 }
 
 

@@ -7,12 +7,12 @@
 //!   sums     (`sliding`)  aggregates that move with the frame: O(n) for accumulable ones, O(n log n) for min and max
 //! ```
 
-use crate::agg::Aggregate;
+use crate::agg::{Accum, Aggregate};
 use crate::ctx::EvalCtx;
 use crate::eval::eval_whole;
 use crate::scalar::Scalar;
 use repr::error::state;
-use repr::{column, Batch, ColType, SqlError, Value};
+use repr::{column, Batch, ColType, Diff, SqlError, Value};
 
 /// Frames as ranges of positions.
 mod frame;
@@ -104,17 +104,48 @@ pub struct Partition<'a> {
 ///
 /// Errors: the first of an argument expression; Postgres's for frame offsets and for the arguments of ntile and nth_value.
 pub fn evaluate(partition: &Partition<'_>, exprs: &[WindowExpr], ctx: &EvalCtx) -> Result<Vec<Vec<Value>>, SqlError> {
+    evaluate_after(&[], partition, exprs, ctx)
+}
+
+/// As [`evaluate`], for rows before which others come: `before` has their states for the expressions with a
+/// [state](WindowExpr::prefix_state); none: there are no rows before.
+pub fn evaluate_after(before: &[Accum], partition: &Partition<'_>, exprs: &[WindowExpr], ctx: &EvalCtx) -> Result<Vec<Vec<Value>>, SqlError> {
     let n = partition.rows.len();
     let batch = Batch::try_from_rows(partition.types, partition.rows.iter().map(|r| r.as_slice()))?;
     let run = Run { partition, batch, ctx };
     let mut out: Vec<Vec<Value>> = vec![Vec::with_capacity(exprs.len()); n];
+    let mut states = before.iter();
     for e in exprs {
-        let column = run.column(e)?;
+        let before = e.prefix_state().and_then(|_| states.next());
+        let column = run.column(e, before)?;
         for (row, v) in out.iter_mut().zip(column) {
             row.push(v);
         }
     }
     Ok(out)
+}
+
+/// The states of no rows, one for each of the expressions that has one.
+pub fn no_states(exprs: &[WindowExpr]) -> Vec<Accum> {
+    exprs.iter().filter_map(WindowExpr::prefix_state).map(|a| Accum::new(a.func)).collect()
+}
+
+/// Adds rows, each `diffs` times, to the states of the expressions that have one.
+///
+/// Errors: the first of a FILTER or argument expression.
+pub fn add_to_states(
+    rows: &[Vec<Value>],
+    diffs: &[Diff],
+    types: &[ColType],
+    exprs: &[WindowExpr],
+    states: &mut [Accum],
+    ctx: &EvalCtx,
+) -> Result<(), SqlError> {
+    let batch = Batch::try_from_rows(types, rows.iter().map(|r| r.as_slice()))?;
+    for (a, state) in exprs.iter().filter_map(WindowExpr::prefix_state).zip(states) {
+        sliding::add(a, &batch, diffs, types, state, ctx)?;
+    }
+    Ok(())
 }
 
 struct Run<'a> {
@@ -138,7 +169,7 @@ impl Run<'_> {
         Ok((0..self.len()).map(|i| column::get(&v.column, &ty, i)).collect())
     }
 
-    fn column(&self, e: &WindowExpr) -> Result<Vec<Value>, SqlError> {
+    fn column(&self, e: &WindowExpr, before: Option<&Accum>) -> Result<Vec<Value>, SqlError> {
         let (n, peers) = (self.len(), self.partition.peers);
         let group_starts = frame::group_starts(peers);
         let rank = |i: usize| group_starts[peers[i]];
@@ -172,7 +203,7 @@ impl Run<'_> {
             }
             WindowFunc::Aggregate(agg) => {
                 let frames = self.frames(&e.frame)?;
-                sliding::aggregate(agg, &self.batch, self.partition.types, &frames, self.ctx)
+                sliding::aggregate(agg, before, &self.batch, self.partition.types, &frames, self.ctx)
             }
         }
     }

@@ -209,6 +209,16 @@ impl<'a, T: Time> Runs<'a, T> {
     pub fn seek(&self, val: &[u8]) -> Place {
         Place(self.0.iter().map(|r| r.seek(val)).collect())
     }
+    /// The place behind all updates of `val`.
+    pub fn after(&self, val: &[u8]) -> Place {
+        let mut place = self.seek(val);
+        for (r, p) in self.0.iter().zip(&mut place.0) {
+            while *p < r.len() && r.val(*p) == val {
+                *p += 1;
+            }
+        }
+        place
+    }
     fn count(&self, run: &Run<'a, T>, i: usize, t: &T, into: &mut Counted<'a>) {
         let (x, u) = run.at(i);
         if let Some(time) = run.batch.time(x, u) {

@@ -10,6 +10,10 @@
 //! the row before the slice, and the slice grows until what is carried out of it is the same before and after: a row number that
 //! shifts makes every later row differ. Partitions with other functions, with an error, or mostly new are evaluated whole.
 //!
+//! Running aggregates whose value does not say enough (avg, stddev, sums of floats) are carried on by their states. These are not stored with
+//! rows: of a large partition that has changed before, the state of all rows up to a val is kept for some vals ([`Marks`]), from the nearest of which
+//! on the rows before a slice are added up. Since states add up, a change brings the marks behind it up to date by being added to them.
+//!
 //! An output val is the input val, then the window values, so that the output of a row is found by the row.
 
 use super::arranged::{flatten_reduced, ERROR_TAG};
@@ -19,16 +23,20 @@ use super::{order, Context, RenderTime};
 use crate::arrange::{exchange, Block, Changed, Counted, DiffLogic, GroupChanges, Layout, Outputs, Place, Runs, Time, Upd};
 use crate::errors;
 use crate::eval::{in_pieces, note_errors};
-use expr::window::{evaluate, spans, Partition, Reach};
+use expr::agg::Accum;
+use expr::window::{add_to_states, evaluate, evaluate_after, no_states, spans, Partition, Reach};
 use expr::{ColumnOrder, EvalCtx, Scalar, WindowExpr, WindowFunc};
 use repr::{Batch, ColType, Diff, RowCodec, SqlError, Value};
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use timely::order::TotalOrder;
 
 /// Entries of context on each side that a slice begins with.
 const CONTEXT: usize = 4;
+/// Entries from one mark to the next: what is read again at each change, and how little marks weigh.
+const MARK: usize = 256;
 
 pub fn render<'s, T: RenderTime>(
     cx: &Context<'s, T>,
@@ -52,7 +60,14 @@ pub fn render<'s, T: RenderTime>(
     });
     let arranged = T::arrange(blocks, exchange(), "ArrangePartition", &cx.env);
     let codec = RowCodec::new(exprs.iter().map(|e| e.ty.clone()).collect());
-    let windows = Windows { layout: layout.clone(), order: order_by.to_vec(), exprs: exprs.to_vec(), codec: codec.clone(), ctx: cx.env.ctx.clone() };
+    let windows = Windows {
+        layout: layout.clone(),
+        order: order_by.to_vec(),
+        exprs: exprs.to_vec(),
+        codec: codec.clone(),
+        ctx: cx.env.ctx.clone(),
+        marks: HashMap::new(),
+    };
     let reduced = T::reduce_windows(arranged, "Window", windows, &cx.env);
     let (oks, errs) = flatten_reduced(reduced.stream, &cx.env, move |keys, vals| {
         let rows: Vec<&[u8]> = vals.iter().map(|v| order::split(split(v).0).1).collect();
@@ -76,7 +91,13 @@ pub struct Windows {
     exprs: Vec<WindowExpr>,
     codec: RowCodec,
     ctx: Arc<EvalCtx>,
+    /// By partition key.
+    marks: HashMap<Vec<u8>, Marks>,
 }
+
+/// States of the rows up to a val, by val. What is not here can be added up again.
+#[derive(Default)]
+struct Marks(Vec<(Vec<u8>, Vec<Accum>)>);
 
 /// Rows of a partition in order, as `evaluate` wants them, each with the position of its entry.
 #[derive(Default)]
@@ -147,16 +168,30 @@ impl Windows {
     fn sliced(&self) -> bool {
         self.exprs.iter().all(|e| e.reach() != Reach::Whole) && !(self.order.is_empty() && self.sees_peers())
     }
+    /// Whether something is carried on by the value before.
+    fn carries_values(&self) -> bool {
+        self.exprs.iter().any(carries_value)
+    }
     /// Whether what is carried differs between copies of one row.
     fn numbers_copies(&self) -> bool {
-        self.exprs.iter().any(|e| e.reach() == Reach::Prefix && !e.sees_peers())
+        self.exprs.iter().any(|e| carries_value(e) && !e.sees_peers())
     }
+    /// Adds what entries count for to states.
+    fn add<'a>(&self, key: &[u8], entries: impl Iterator<Item = (&'a [u8], Diff)>, states: &mut [Accum]) -> Result<(), SqlError> {
+        let (rows, diffs): (Vec<_>, Vec<_>) = entries.map(|(val, d)| (self.layout.decode_row(key, order::split(val).1), d)).unzip();
+        add_to_states(&rows, &diffs, &self.layout.types, &self.exprs, states, &self.ctx)
+    }
+}
+
+fn carries_value(e: &WindowExpr) -> bool {
+    e.reach() == Reach::Prefix && e.prefix_state().is_none()
 }
 
 impl<T: Time + TotalOrder> DiffLogic<T> for Windows {
     fn run(&mut self, group: &Changed<'_, T>, changes: &mut GroupChanges<T>) {
         let runs = Runs::new(&group.fresh, &group.source);
-        let mut work = Work { windows: self, key: group.key, runs: &runs, output: Runs::new(&[], &group.output), made: BTreeMap::new() };
+        let marks = RefCell::new(self.marks.remove(group.key).unwrap_or_default());
+        let mut work = Work { windows: self, key: group.key, runs: &runs, output: Runs::new(&[], &group.output), made: BTreeMap::new(), marks };
         let mut failed = work.fails();
         let updates = group.updates();
         let mut times = updates.chunk_by(|a, b| a.0 == b.0).peekable();
@@ -172,6 +207,7 @@ impl<T: Time + TotalOrder> DiffLogic<T> for Windows {
             let made = match made {
                 Some(some) => some,
                 None => {
+                    work.marks.take();
                     let all = work.whole(t);
                     failed = all.iter().any(|(v, d)| *d > 0 && v.first() == Some(&ERROR_TAG));
                     all
@@ -184,6 +220,10 @@ impl<T: Time + TotalOrder> DiffLogic<T> for Windows {
             }
             changes.extend(made.into_iter().map(|(val, d)| ((val, t.clone()), d)));
         }
+        let marks = work.marks.into_inner();
+        if !marks.0.is_empty() {
+            self.marks.insert(group.key.to_vec(), marks);
+        }
     }
 }
 
@@ -195,6 +235,8 @@ struct Work<'w, 'a, T: Time> {
     output: Runs<'a, T>,
     /// Output changes of the times done so far.
     made: BTreeMap<Vec<u8>, Diff>,
+    /// Right at the times done so far.
+    marks: RefCell<Marks>,
 }
 
 /// Consecutive vals of a partition, with what lies to both sides.
@@ -398,7 +440,7 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
                 }
                 continue;
             }
-            let carried = if w.prefix() && !s.at_start {
+            let carried = if w.carries_values() && !s.at_start {
                 match self.carried(&s, t) {
                     Some(c) => c,
                     None => return Ok(None),
@@ -407,12 +449,20 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
                 vec![None; w.exprs.len()]
             };
             let [before, after] = &sides;
-            let (old, new) = (self.values(before, &carried)?, self.values(after, &carried)?);
+            let states = if s.at_start { no_states(&w.exprs) } else { self.states_before(&s, t)? };
+            let (old, new) = (self.values(before, &carried, &states)?, self.values(after, &carried, &states)?);
             if w.prefix() && !(to == n && s.at_end) {
+                let mut moved = no_states(&w.exprs);
+                w.add(self.key, s.entries.iter().filter(|e| changed(e)).map(|e| (e.val, e.at.wrapping_sub(e.before))), &mut moved)?;
+                if !moved.iter().all(Accum::is_zero) {
+                    // All later rows differ.
+                    s.grow_right(self.runs, t, usize::MAX, peers);
+                    continue;
+                }
                 let leaves = |x: &Side, values: &[Vec<Value>]| -> Option<Vec<u8>> {
                     let row = values.get(x.row_of(to).checked_sub(1)?)?;
                     let mut b = vec![];
-                    let kept: Vec<Value> = row.iter().zip(&w.exprs).map(|(v, e)| if e.reach() == Reach::Prefix { v.clone() } else { Value::Null }).collect();
+                    let kept: Vec<Value> = row.iter().zip(&w.exprs).map(|(v, e)| if carries_value(e) { v.clone() } else { Value::Null }).collect();
                     w.codec.encode_row(&kept, &mut b);
                     Some(b)
                 };
@@ -434,14 +484,15 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
                     made.push((b, sign));
                 }
             }
+            self.move_marks(&s)?;
             return Ok(Some(Some(s.entries[to - 1].val)));
         }
     }
 
     /// The values of a slice's rows, with what is carried in.
-    fn values(&self, side: &Side, carried: &Carried) -> Result<Vec<Vec<Value>>, SqlError> {
+    fn values(&self, side: &Side, carried: &Carried, states: &[Accum]) -> Result<Vec<Vec<Value>>, SqlError> {
         let w = self.windows;
-        let mut values = evaluate(&w.partition(&side.rows), &w.exprs, &w.ctx)?;
+        let mut values = evaluate_after(states, &w.partition(&side.rows), &w.exprs, &w.ctx)?;
         for (i, before) in carried.iter().enumerate() {
             if let Some(before) = before {
                 for row in &mut values {
@@ -451,6 +502,47 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
             }
         }
         Ok(values)
+    }
+
+    /// The states of all rows before the slice, which are the same before `t` and at it. Leaves marks where many had to be added up.
+    fn states_before(&self, s: &Slice<'a>, t: &T) -> Result<Vec<Accum>, SqlError> {
+        let w = self.windows;
+        let mut states = no_states(&w.exprs);
+        let Some(end) = s.entries.front().map(|e| e.val).filter(|_| !states.is_empty()) else { return Ok(states) };
+        let mut marks = self.marks.borrow_mut();
+        let mut at = marks.0.partition_point(|m| m.0.as_slice() < end);
+        let mut place = match at.checked_sub(1).map(|i| &marks.0[i]) {
+            None => self.runs.start(),
+            Some((val, known)) => {
+                states.clone_from(known);
+                self.runs.after(val)
+            }
+        };
+        loop {
+            let some: Vec<Counted<'a>> = std::iter::from_fn(|| self.runs.next(&mut place, t).filter(|e| e.val < end)).take(MARK).collect();
+            w.add(self.key, some.iter().map(|e| (e.val, e.at)), &mut states)?;
+            if some.len() < MARK {
+                return Ok(states);
+            }
+            marks.0.insert(at, (some[MARK - 1].val.to_vec(), states.clone()));
+            at += 1;
+        }
+    }
+
+    /// Adds a slice's changes to the marks that count them.
+    fn move_marks(&self, s: &Slice<'a>) -> Result<(), SqlError> {
+        let w = self.windows;
+        let mut marks = self.marks.borrow_mut();
+        let mut changed = s.entries.iter().filter(|e| e.before != e.at).peekable();
+        let Some(first) = changed.peek().map(|e| e.val) else { return Ok(()) };
+        let from = marks.0.partition_point(|m| m.0.as_slice() < first);
+        let mut moved = no_states(&w.exprs);
+        for (val, states) in &mut marks.0[from..] {
+            let upto = std::iter::from_fn(|| changed.next_if(|e| e.val <= val.as_slice()));
+            w.add(self.key, upto.map(|e| (e.val, e.at.wrapping_sub(e.before))), &mut moved)?;
+            states.iter_mut().zip(&moved).for_each(|(a, b)| a.plus_equals(b));
+        }
+        Ok(())
     }
 
     /// What the row before the slice hands on. It is not changed at `t`, nor is its output.
@@ -477,9 +569,9 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
         w.exprs
             .iter()
             .zip(&values)
-            .map(|(e, v)| match (&e.func, e.reach()) {
-                (WindowFunc::Rank, _) => rows_before(v).map(Some),
-                (_, Reach::Prefix) => Some(Some(v.clone())),
+            .map(|(e, v)| match &e.func {
+                WindowFunc::Rank => rows_before(v).map(Some),
+                _ if carries_value(e) => Some(Some(v.clone())),
                 _ => Some(None),
             })
             .collect()

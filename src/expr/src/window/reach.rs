@@ -3,6 +3,7 @@
 //! ```text
 //!   Bounded   lag, lead, frames with two bounded ends      depends on rows near by
 //!   Prefix    row_number, rank, running count and sum      depends on all rows before, through one value that can be carried on
+//!             running avg, float sum, stddev ...           through a state of the rows before: see [`WindowExpr::prefix_state`]
 //!   Whole     ntile, percent_rank, unbounded otherwise     the partition is evaluated again
 //! ```
 
@@ -39,6 +40,7 @@ impl WindowExpr {
             WindowFunc::FirstValue(_) if plain && !from_start => Reach::Bounded,
             WindowFunc::LastValue(_) if plain && !to_end => Reach::Bounded,
             WindowFunc::Aggregate(a) if running && carries(a) => Reach::Prefix,
+            WindowFunc::Aggregate(_) if self.prefix_state().is_some() => Reach::Prefix,
             WindowFunc::FirstValue(_) | WindowFunc::LastValue(_) | WindowFunc::NthValue(..) | WindowFunc::Aggregate(_) => {
                 if from_start || to_end {
                     Reach::Whole
@@ -46,6 +48,19 @@ impl WindowExpr {
                     Reach::Bounded
                 }
             }
+        }
+    }
+
+    /// The aggregate, if its frame begins with the partition and its states add up: then the state of all rows before a slice stands for them.
+    /// `None` where the value before is enough.
+    pub fn prefix_state(&self) -> Option<&Aggregate> {
+        let FrameBound::UnboundedPreceding = self.frame.start else { return None };
+        match &self.func {
+            WindowFunc::Aggregate(a) if self.frame.end == FrameBound::CurrentRow && self.frame.exclude == FrameExclude::NoOthers && carries(a) => None,
+            WindowFunc::Aggregate(a) if matches!(a.func.kind, AggKind::Accumulable(_)) && !a.distinct => {
+                (self.frame.end != FrameBound::UnboundedFollowing && self.frame.exclude == FrameExclude::NoOthers).then_some(a)
+            }
+            _ => None,
         }
     }
 
@@ -71,8 +86,9 @@ impl WindowExpr {
             (_, _, Value::Null) => Ok(before.clone()),
             (WindowFunc::Aggregate(a), _, _) => match (&a.func.kind, before, &within) {
                 (AggKind::Extremum { max }, ..) => {
-                    let first = before.sql_cmp(&within, &self.ty.ty).is_lt();
-                    Ok(if first == *max { within } else { before.clone() })
+                    // Of equal ones the first is shown.
+                    let o = before.sql_cmp(&within, &self.ty.ty);
+                    Ok(if o.is_eq() || o.is_lt() != *max { before.clone() } else { within })
                 }
                 (_, Value::Int8(a), Value::Int8(b)) => sum(*a, *b),
                 (_, Value::Numeric(a), Value::Numeric(b)) => a.add(b).map(Value::Numeric),
@@ -88,7 +104,7 @@ fn carries(a: &Aggregate) -> bool {
     let exact = |ty: &SqlType| matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Numeric);
     match &a.func.kind {
         _ if a.distinct || !a.order_by.is_empty() => false,
-        AggKind::Extremum { .. } => !a.ty.ty.equal_is_not_identical(),
+        AggKind::Extremum { .. } => true,
         AggKind::Accumulable(_) => match a.func.name {
             "count" => true,
             "sum" => exact(&a.ty.ty),
@@ -99,7 +115,7 @@ fn carries(a: &Aggregate) -> bool {
 }
 
 /// For each row the positions `[from, to)` that its values depend on, its own among them; what lies before the partition's slice
-/// and reaches a row through [`WindowExpr::carry`] is not counted. Both ends never decrease from row to row.
+/// and reaches a row through [`WindowExpr::carry`] or a state is not counted. Both ends never decrease from row to row.
 ///
 /// Errors: those of frame offsets.
 pub fn spans(p: &Partition<'_>, exprs: &[WindowExpr], ctx: &EvalCtx) -> Result<Vec<(usize, usize)>, SqlError> {
@@ -126,6 +142,11 @@ pub fn spans(p: &Partition<'_>, exprs: &[WindowExpr], ctx: &EvalCtx) -> Result<V
                 widen(&|i| shifted(i, k, n));
             }
             _ if e.reach() == Reach::Whole => widen(&|_| (0, n)),
+            _ if e.prefix_state().is_some() => {
+                let frames = Frames::new(p, &e.frame, ctx)?;
+                // A frame that ends at the first position may have ended before the slice.
+                widen(&|i| (frames.bounds[i].1.saturating_sub(1), frames.bounds[i].1));
+            }
             _ if e.reach() == Reach::Prefix => {
                 if e.frame.units != FrameUnits::Rows {
                     widen(&peers);

@@ -11,52 +11,62 @@ use super::frame::{Covered, Frames};
 use crate::agg::{self, Accum, AggKind, Aggregate, ArgReader};
 use crate::ctx::EvalCtx;
 use crate::eval::eval_whole;
-use repr::{column, Batch, ColType, SqlError, SqlType, Value};
+use crate::scalar::Scalar;
+use arrow_array::ArrayRef;
+use repr::{column, Batch, ColType, Diff, SqlError, SqlType, Value};
 use std::cmp::Ordering;
 
-/// The value of `agg` over the frame of each row.
-pub fn aggregate(agg: &Aggregate, batch: &Batch, types: &[ColType], frames: &Frames, ctx: &EvalCtx) -> Result<Vec<Value>, SqlError> {
-    let column_of = |x| {
-        let v = eval_whole(x, batch, types, ctx);
-        match v.errors.into_iter().next() {
-            Some((_, e)) => Err(e),
-            None => Ok(v.column),
-        }
-    };
-    let pass: Option<Vec<bool>> = match &agg.filter {
-        None => None,
-        Some(f) => {
-            let c = column_of(f)?;
-            Some((0..batch.len).map(|i| column::get(&c, &SqlType::Bool, i) == Value::Bool(true)).collect())
-        }
-    };
-    // An argument is evaluated only on rows that pass the filter.
-    let kept: Vec<u32> = (0..batch.len as u32).filter(|i| pass.as_ref().is_none_or(|p| p[*i as usize])).collect();
-    let dense = batch.take(&kept.clone().into());
-    let arg_types: Vec<ColType> = agg.args.iter().map(|a| a.typ(types)).collect();
-    let args = agg
-        .args
-        .iter()
-        .map(|a| {
-            let v = eval_whole(a, &dense, types, ctx);
-            match v.errors.into_iter().next() {
-                Some((_, e)) => Err(e),
-                None => Ok(v.column),
-            }
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+/// A scalar on each row; the first error if there is one.
+fn column_of(x: &Scalar, batch: &Batch, types: &[ColType], ctx: &EvalCtx) -> Result<ArrayRef, SqlError> {
+    let v = eval_whole(x, batch, types, ctx);
+    match v.errors.into_iter().next() {
+        Some((_, e)) => Err(e),
+        None => Ok(v.column),
+    }
+}
+
+/// Adds rows, each `diffs` times, to a state.
+pub fn add(agg: &Aggregate, batch: &Batch, diffs: &[Diff], types: &[ColType], state: &mut Accum, ctx: &EvalCtx) -> Result<(), SqlError> {
+    let args = Args::new(agg, batch, types, ctx)?;
+    let reader = ArgReader::open(&args.columns, &args.types);
+    args.kept.iter().enumerate().for_each(|(at, row)| state.update(&reader, at, diffs[*row as usize]));
+    Ok(())
+}
+
+/// The arguments of an aggregate.
+struct Args {
+    /// Rows that pass the filter: only on these arguments are evaluated.
+    kept: Vec<u32>,
+    columns: Vec<ArrayRef>,
+    types: Vec<ColType>,
+}
+
+impl Args {
+    fn new(agg: &Aggregate, batch: &Batch, types: &[ColType], ctx: &EvalCtx) -> Result<Args, SqlError> {
+        let pass = agg.filter.as_ref().map(|f| column_of(f, batch, types, ctx)).transpose()?;
+        let passes = |i: u32| pass.as_ref().is_none_or(|c| column::get(c, &SqlType::Bool, i as usize) == Value::Bool(true));
+        let kept: Vec<u32> = (0..batch.len as u32).filter(|i| passes(*i)).collect();
+        let dense = if kept.len() == batch.len { batch.clone() } else { batch.take(&kept.clone().into()) };
+        let columns = agg.args.iter().map(|a| column_of(a, &dense, types, ctx)).collect::<Result<_, _>>()?;
+        Ok(Args { kept, columns, types: agg.args.iter().map(|a| a.typ(types)).collect() })
+    }
+}
+
+/// The value of `agg` over the frame of each row. `base`: the state of what comes before the rows, for frames that begin with the partition.
+pub fn aggregate(agg: &Aggregate, base: Option<&Accum>, batch: &Batch, types: &[ColType], frames: &Frames, ctx: &EvalCtx) -> Result<Vec<Value>, SqlError> {
+    let Args { kept, columns: args, types: arg_types } = Args::new(agg, batch, types, ctx)?;
     // Position of each row among those kept: how many kept rows come before it.
     let mut before = Vec::with_capacity(batch.len + 1);
     let mut count = 0;
-    for i in 0..batch.len {
+    for i in 0..batch.len as u32 {
         before.push(count);
-        count += usize::from(pass.as_ref().is_none_or(|p| p[i]));
+        count += usize::from(kept.get(count) == Some(&i));
     }
     before.push(count);
     match &agg.func.kind {
-        AggKind::Accumulable(_) if !agg.distinct => accumulable(agg, &ArgReader::open(&args, &arg_types), frames, &before),
+        AggKind::Accumulable(_) if !agg.distinct => accumulable(agg, base, &ArgReader::open(&args, &arg_types), frames, &before),
         AggKind::Extremum { max } => {
-            let values: Vec<Value> = (0..dense.len).map(|i| column::get(&args[0], &arg_types[0].ty, i)).collect();
+            let values: Vec<Value> = (0..kept.len()).map(|i| column::get(&args[0], &arg_types[0].ty, i)).collect();
             let tree = Tree::new(&values, &arg_types[0].ty, *max);
             Ok((0..frames.len())
                 .map(|i| {
@@ -67,8 +77,8 @@ pub fn aggregate(agg: &Aggregate, batch: &Batch, types: &[ColType], frames: &Fra
         }
         _ => {
             let tuples: Vec<(Vec<Value>, i64)> = {
-                let b = Batch { len: dense.len, cols: args };
-                (0..dense.len).map(|i| (b.row(&arg_types, i), 1)).collect()
+                let b = Batch { len: kept.len(), cols: args };
+                (0..kept.len()).map(|i| (b.row(&arg_types, i), 1)).collect()
             };
             by_frame(frames, |_, covered| {
                 let rows: Vec<_> = covered.ranges().flat_map(|(a, b)| tuples[before[a]..before[b]].iter().cloned()).collect();
@@ -110,7 +120,8 @@ fn by_frame(frames: &Frames, mut f: impl FnMut(usize, &Covered) -> Result<Value,
 /// A state that covers a range of rows and follows it.
 struct Slider<'a> {
     state: Accum,
-    agg: &'a Aggregate,
+    /// The state of an empty range.
+    base: Accum,
     args: &'a ArgReader<'a>,
     range: (usize, usize),
 }
@@ -121,7 +132,7 @@ impl Slider<'_> {
         let (mut s, mut e) = self.range;
         if a >= e || b <= s || a.abs_diff(s) + b.abs_diff(e) > b - a {
             // Cheaper from nothing.
-            self.state = Accum::new(self.agg.func);
+            self.state.clone_from(&self.base);
             (s, e) = (a, a);
         }
         while e < b {
@@ -144,9 +155,10 @@ impl Slider<'_> {
     }
 }
 
-fn accumulable(agg: &Aggregate, args: &ArgReader<'_>, frames: &Frames, before: &[usize]) -> Result<Vec<Value>, SqlError> {
-    let fresh = || Slider { state: Accum::new(agg.func), agg, args, range: (0, 0) };
-    let (mut all, mut out) = (fresh(), fresh());
+fn accumulable(agg: &Aggregate, base: Option<&Accum>, args: &ArgReader<'_>, frames: &Frames, before: &[usize]) -> Result<Vec<Value>, SqlError> {
+    let zero = Accum::new(agg.func);
+    let slider = |base: &Accum| Slider { state: base.clone(), base: base.clone(), args, range: (0, 0) };
+    let (mut all, mut out) = (slider(base.unwrap_or(&zero)), slider(&zero));
     by_frame(frames, |i, _| {
         let (s, e) = frames.bounds[i];
         all.to(before[s], before[e]);
