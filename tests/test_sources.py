@@ -221,6 +221,42 @@ def test_a_growing_file_through_kills(riverdelta, tmp_path):
     r.settled("SELECT n, s, d FROM v", [(written, written * (written - 1) // 2, written)])
 
 
+def test_extrema_of_what_only_grows(riverdelta, tmp_path):
+    """Of a relation that only appends extrema keep no rows; of one that may lose rows they do. Through views, restarts and kills."""
+    r = riverdelta
+    log = tmp_path / "grow.csv"
+    log.write_text("")
+    r.sql(
+        f"CREATE SOURCE s (k int, n numeric, t text) FROM FILE (PATH '{log}', TAIL true) FORMAT CSV",
+        "CREATE TABLE gone (k int)",
+        "CREATE MATERIALIZED VIEW passed AS SELECT k % 3 AS k, n, t FROM s WHERE n <> 77",
+        "CREATE MATERIALIZED VIEW less AS SELECT * FROM s WHERE k NOT IN (SELECT k FROM gone)",
+    )
+    extrema = "SELECT k, count(*) AS c, min(n) AS lo, max(n) AS hi, min(t) AS first, max(t) FILTER (WHERE k > 0) AS last FROM {} GROUP BY k"
+    plans = {"s": "monotonic", "passed": "monotonic", "less": "hierarchical", "(SELECT DISTINCT k, t, 1 AS n FROM passed) d": "monotonic",
+             "(SELECT DISTINCT k, n, 'x' AS t FROM passed) d": "hierarchical", "(SELECT a.k, a.n, b.t FROM s a JOIN passed b ON a.k = b.k) j": "monotonic"}
+    for i, (relation, plan) in enumerate(plans.items()):
+        query = extrema.format(relation)
+        r.sql(f"CREATE MATERIALIZED VIEW v{i} AS {query}")
+        shown = "\n".join(row[0] for row in r.sql(f"EXPLAIN PHYSICAL PLAN FOR MATERIALIZED VIEW v{i}"))
+        assert plan in shown and len(set(plans.values()) & set(shown.split())) == 1, (relation, shown)
+    written = 0
+    for round in range(5):
+        with open(log, "a") as f:
+            for _ in range(30):
+                f.write(f"{written * 7 % 5},{written * 31 % 100}{['', '.0', '.00'][written % 3]},{written * 17 % 50}\n")
+                written += 1
+        if round == 3:
+            r.sql("INSERT INTO gone VALUES (1), (4)")
+        if round % 2:
+            r.restart(kill=round == 3)
+        r.settled("SELECT count(*) FROM s", [(written,)])
+        for i, relation in enumerate(plans):
+            # As text: 1.0 and 1.00 differ.
+            text = "SELECT k, c, lo::text, hi::text, first, last FROM {} x ORDER BY k"
+            assert r.sql(text.format(f"v{i}")) == r.sql(text.format(f"({extrema.format(relation)})")), (round, relation)
+
+
 def test_a_key_needs_an_envelope(db, files):
     with pytest.raises(psycopg.errors.FeatureNotSupported) as e:
         db.execute(f"CREATE SOURCE keyed (a int PRIMARY KEY, b text) FROM FILE (PATH '{files}/a.csv') FORMAT CSV")

@@ -29,6 +29,8 @@ pub const DATABASE: &str = "riverdelta";
 pub struct Planner {
     views: Mutex<HashMap<GlobalId, Arc<Hir>>>,
     mirs: Mutex<HashMap<GlobalId, Arc<Mir>>>,
+    /// Materialized views that never take a row back.
+    growing: Mutex<HashMap<GlobalId, bool>>,
     keys: Mutex<HashMap<GlobalId, Arc<Vec<Scalar>>>>,
     tables: Mutex<HashMap<GlobalId, Arc<TableExprs>>>,
 }
@@ -51,6 +53,7 @@ impl Planner {
     pub fn forget(&self, id: GlobalId) {
         self.forget_text(id);
         self.mirs.lock().remove(&id);
+        self.growing.lock().remove(&id);
     }
 
     /// The object's text or names have changed; what runs goes on.
@@ -111,7 +114,8 @@ impl Planner {
             return Err(SqlError::unsupported(format!("reading \"{name}\" in a maintained object"), "read system relations with SELECT"));
         }
         let names = |id: GlobalId| catalog.item(id).map_or_else(|| id.to_string(), |i| i.name.clone());
-        let octx = OptimizeCtx { one_off: false, ctx, disable: false, names: &names };
+        // What a plan may be does not depend on it.
+        let octx = OptimizeCtx { one_off: false, ctx, disable: false, names: &names, grows: &|_| false };
         let mir = optimize::optimize(mir, &octx)?;
         // Planned here too: what cannot be maintained is refused before anything is durable.
         let planned = optimize::plan_dataflow(&mir, &octx, &|_| vec![])?;
@@ -119,6 +123,24 @@ impl Planner {
             return Err(e);
         }
         Ok((mir, planned.notices))
+    }
+
+    /// Whether a relation never takes a row back: what a source appends, and the views that only pass rows on.
+    pub fn grows(&self, catalog: &Arc<Catalog>, id: GlobalId) -> bool {
+        let Some(item) = catalog.item(id) else { return false };
+        match &item.kind {
+            ItemKind::Source(s) => s.connector.only_appends(),
+            ItemKind::SourceTable { source, .. } | ItemKind::Errors { source } => self.grows(catalog, *source),
+            ItemKind::MaterializedView { .. } => {
+                if let Some(known) = self.growing.lock().get(&id) {
+                    return *known;
+                }
+                let grows = self.view_mir(catalog, item).is_ok_and(|mir| optimize::only_grows(&mir, &Default::default(), &|g| self.grows(catalog, g)));
+                self.growing.lock().insert(id, grows);
+                grows
+            }
+            _ => false,
+        }
     }
 
     /// A relation as a plan: a plain view's query, else a read of the object.
@@ -229,8 +251,8 @@ impl Planner {
     }
 
     /// The physical plan of a maintained dataflow and what it imports, given the arrangements that run.
-    pub fn physical(&self, mir: &Mir, ctx: &EvalCtx, indexes: optimize::Indexes<'_>) -> Result<optimize::Dataflow, SqlError> {
-        let octx = OptimizeCtx { one_off: false, ctx, disable: false, names: &|id| id.to_string() };
+    pub fn physical(&self, catalog: &Arc<Catalog>, mir: &Mir, ctx: &EvalCtx, indexes: optimize::Indexes<'_>) -> Result<optimize::Dataflow, SqlError> {
+        let octx = OptimizeCtx { one_off: false, ctx, disable: false, names: &|id| id.to_string(), grows: &|id| self.grows(catalog, id) };
         optimize::plan_dataflow(mir, &octx, indexes)
     }
 

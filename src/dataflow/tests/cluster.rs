@@ -3,11 +3,11 @@
 mod common;
 use common::*;
 use dataflow::Command;
-use expr::Scalar;
+use expr::{Aggregate, Scalar};
 use plan::lir::{LirKind, ReduceKind};
 use plan::mir::{Id, LocalId};
 use plan::{Export, Import, Mfp};
-use repr::{Diff, Value};
+use repr::{ColType, Diff, SqlType, Value};
 
 fn each_size(f: impl Fn(Db)) {
     for workers in [1, 2] {
@@ -271,5 +271,52 @@ fn large_inputs_are_worked_through_in_slices() {
             let n: i64 = groups.values().map(|g| g.len() as i64 * g.values().sum::<i64>()).sum();
             assert_eq!(db.scan(pairs, 4, t).unwrap().values().sum::<i64>(), n, "join at {t}");
         }
+    });
+}
+
+#[test]
+fn extrema_of_what_only_grows_are_those_of_all_rows() {
+    let types = [SqlType::Int8, SqlType::Date, SqlType::Text, SqlType::Numeric].map(SqlType::nullable).to_vec();
+    each_size(|mut db| {
+        let mut random = 7u64;
+        let mut n = move |below: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % below
+        };
+        let a = db.shard(types.clone());
+        let mut some = |rows: u64| -> Vec<(Row, Diff)> {
+            let numbers = ["1.0", "1.00", "-7", "NaN", "12.5", "12.50"];
+            (0..rows)
+                .map(|_| {
+                    let date = if n(4) == 0 { Value::Null } else { Value::Date(n(40) as i32 - 20) };
+                    let text = if n(4) == 0 { Value::Null } else { Value::text(format!("{}", n(30))) };
+                    let number = Value::Numeric(repr::Numeric::parse(numbers[n(6) as usize]).unwrap());
+                    (vec![i(n(4) as i64), date, text, number], 1 + n(2) as Diff)
+                })
+                .collect()
+        };
+        let source = lir(types.clone(), LirKind::Get { id: Id::Global(a) });
+        let extrema = |of: fn(Vec<Aggregate>) -> ReduceKind| {
+            let mut aggs = vec![];
+            for column in 1..4 {
+                let oid = [[2138, 2122], [2145, 2129], [2146, 2130]][column - 1];
+                aggs.extend(oid.map(|oid| Aggregate { ty: types[column].clone(), ..agg(def(oid), Some(column)) }));
+            }
+            let kind = ReduceKind::Collated(vec![(vec![0], ReduceKind::Accumulable(vec![agg(def(2803), None)])), ((1..7).collect(), of(aggs.clone()))]);
+            let out: Vec<ColType> = [types[0].clone(), SqlType::Int8.nullable()].into_iter().chain(aggs.into_iter().map(|a| a.ty)).collect();
+            lir(out, LirKind::Reduce { input: Box::new(source.clone()), group_key: vec![Scalar::Column(0)], kind })
+        };
+        let (kept, rows) = (extrema(ReduceKind::Monotonic), extrema(ReduceKind::Hierarchical));
+        db.tick(vec![(a, some(20))]);
+        let ((_, _, left), (_, _, right)) = (db.view(kept.clone(), vec![0]), db.view(rows, vec![0]));
+        for _ in 0..20 {
+            let t = db.tick(vec![(a, some(3))]);
+            let whole = |db: &mut Db, index| db.peek(index, &kept.types, t, None, Mfp::identity(kept.types.len())).unwrap();
+            assert_eq!(whole(&mut db, left), whole(&mut db, right), "at {t}");
+        }
+        // A plan that is wrong about its input does not answer wrongly.
+        let t = db.tick(vec![(a, vec![(vec![i(0), Value::Date(99), Value::Null, Value::Null], -1)])]);
+        let e = db.peek(left, &kept.types, t, None, Mfp::identity(kept.types.len())).unwrap_err();
+        assert_eq!(e.code.as_str(), "XX000", "{e:?}");
     });
 }

@@ -17,6 +17,6 @@ pub mod source;
 /// What a source is, and what it hands over.
 pub mod spec;
 
-pub use source::generator::tables as generator_tables;
+pub use source::generator::{only_appends as generator_only_appends, tables as generator_tables};
 pub use source::postgres::tls::Certificates;
 pub use spec::*;

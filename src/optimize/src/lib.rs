@@ -16,7 +16,7 @@ pub mod chain;
 pub mod explain;
 /// Column sets on which no two rows agree.
 pub mod keys;
-/// Rules that only add rows.
+/// Relations that only get more rows.
 mod monotonic;
 /// MIR to LIR: fused nodes, join order, reduce kinds, imports.
 pub mod physical;
@@ -28,6 +28,7 @@ pub mod temporal;
 /// MIR to MIR.
 mod transform;
 
+pub use monotonic::only_grows;
 pub use physical::{plan_dataflow, plan_peek, Dataflow, Peek};
 
 use expr::EvalCtx;
@@ -40,6 +41,8 @@ pub struct OptimizeCtx<'a> {
     pub one_off: bool,
     pub ctx: &'a EvalCtx,
     pub names: &'a dyn Fn(GlobalId) -> String,
+    /// Whether a catalog relation never takes a row back.
+    pub grows: &'a dyn Fn(GlobalId) -> bool,
     /// Only the mandatory steps.
     pub disable: bool,
 }

@@ -22,7 +22,7 @@ fn check(seed: u64) -> Result<bool, String> {
     let lowered = sql::lower(hir.clone()).map_err(|e| format!("seed {seed}: {e}\n{hir:#?}"))?;
     let got = mir_eval::eval(&lowered, &tables);
     let ctx = ctx();
-    let octx = OptimizeCtx { one_off: true, ctx: &ctx, names: &|g| format!("{g}"), disable: false };
+    let octx = OptimizeCtx { one_off: true, ctx: &ctx, names: &|g| format!("{g}"), grows: &|_| false, disable: false };
     let optimized = optimize(lowered.clone(), &octx).map_err(|e| format!("seed {seed}: {e}"))?;
     if std::env::var("SHOW").is_ok() {
         println!("{}\n=>\n{}", text(&lowered), text(&optimized));

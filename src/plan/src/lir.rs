@@ -100,6 +100,8 @@ pub enum ReduceKind {
     Accumulable(Vec<Aggregate>),
     /// All aggregates min or max, without DISTINCT.
     Hierarchical(Vec<Aggregate>),
+    /// As `Hierarchical`, over an input that never takes a row back: the extrema are all that is kept.
+    Monotonic(Vec<Aggregate>),
     /// Any one aggregate, re-aggregated from the group's rows.
     Basic(Vec<Aggregate>),
     /// A mixture: position in the output and kind of each part; parts are rendered apart and joined by key.

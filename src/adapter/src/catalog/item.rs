@@ -257,6 +257,18 @@ pub enum SourceConnector {
     Generator { kind: ingest::Generator, tick_interval_ms: u64, options: Vec<(String, String)> },
 }
 
+impl SourceConnector {
+    /// Whether rows that came are never taken back; nor are those of `<source>_errors`.
+    pub fn only_appends(&self) -> bool {
+        match self {
+            SourceConnector::Kafka { envelope, .. } => *envelope == ingest::Envelope::None,
+            SourceConnector::Postgres { .. } => false,
+            SourceConnector::File { .. } => true,
+            SourceConnector::Generator { kind, options, .. } => ingest::generator_only_appends(*kind, options),
+        }
+    }
+}
+
 /// Where a source finds its upstream. Values that are secrets are stored as references.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Connection {

@@ -213,7 +213,7 @@ impl Coordinator {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));
                 let mir = self.planner.view_mir(catalog, item)?;
                 let key = default_key(item);
-                let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&mir, &ctx, &|id| self.indexes_on(id))?;
+                let optimize::Dataflow { lir, imports, .. } = self.planner.physical(catalog, &mir, &ctx, &|id| self.indexes_on(id))?;
                 let mut exports = vec![Export::Arrangement { index: item.id, on: item.id, key: key.clone() }];
                 let listed: Vec<Arc<Item>> =
                     catalog.dependants(item.id).filter(|d| matches!(d.kind, ItemKind::ViewErrors { view } if view == item.id)).cloned().collect();
@@ -238,7 +238,7 @@ impl Coordinator {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));
                 let key = (*self.planner.index_key(catalog, item)?).clone();
                 let mir = self.planner.relation_mir(catalog, *on)?;
-                let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&mir, &ctx, &|id| self.indexes_on(id))?;
+                let optimize::Dataflow { lir, imports, .. } = self.planner.physical(catalog, &mir, &ctx, &|id| self.indexes_on(id))?;
                 let desc = DataflowDesc {
                     name: format!("{}.{}", item.schema, item.name),
                     as_of,

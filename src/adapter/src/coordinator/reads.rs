@@ -307,7 +307,7 @@ impl Coordinator {
 
     fn start_ready_subscribe(&mut self, request: SubscribeRequest) -> Result<SubscribeStarted, SqlError> {
         let id = self.reads.token();
-        let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&request.mir, &request.ctx, &|id| self.indexes_on(id))?;
+        let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&self.catalog(), &request.mir, &request.ctx, &|id| self.indexes_on(id))?;
         let as_of = self.read_time(request.at, self.oldest(&imports))?;
         if let Some(end) = request.up_to.filter(|end| *end <= as_of) {
             let e = SqlError::new(state::INVALID_PARAMETER_VALUE, format!("the subscription would end (UP TO {end}) no later than it begins ({as_of})"));

@@ -84,7 +84,8 @@ impl Session {
         if stage == ExplainStage::Decorrelated {
             return Ok(explain_mir(&mir, &shown));
         }
-        let octx = OptimizeCtx { one_off, ctx: &ctx, disable: !self.settings.optimizer_enabled(), names: &names };
+        let grows = |id| self.shared.planner.grows(&catalog, id);
+        let octx = OptimizeCtx { one_off, ctx: &ctx, disable: !self.settings.optimizer_enabled(), names: &names, grows: &grows };
         let optimized = optimize::optimize(mir, &octx)?;
         match stage {
             ExplainStage::Timestamp => Err(SqlError::unsupported("EXPLAIN TIMESTAMP", "reads are at the latest closed time")),

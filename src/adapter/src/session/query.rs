@@ -208,7 +208,7 @@ impl Session {
     /// How a query is answered, and what it reads as the optimized plan shows it.
     fn plan_peek(&self, catalog: &Arc<Catalog>, mir: Mir, finishing: Finishing, ctx: &EvalCtx, own: &[Own]) -> Result<(Peek, ReadSet), SqlError> {
         let names = |id: GlobalId| catalog.item(id).map_or_else(|| id.to_string(), |i| i.name.clone());
-        let octx = OptimizeCtx { one_off: true, ctx, disable: !self.settings.optimizer_enabled(), names: &names };
+        let octx = OptimizeCtx { one_off: true, ctx, disable: !self.settings.optimizer_enabled(), names: &names, grows: &|_| false };
         let mir = optimize::optimize(mir, &octx)?;
         // Arrangements that run: the transaction's own do not yet.
         let running = self.shared.catalog();

@@ -4,12 +4,15 @@
 //!   rows ──► one Sums for each (key, display form, time) of what came together ──exchange by key, arrange──► totals ──► rows
 //! ```
 //!
+//! The extrema of a relation that only grows are states too: they add up, though nothing can be subtracted from them.
+//!
 //! Summing before the exchange leaves little to send and to sort where groups are few, and costs no more where they are many.
 //!
 //! Top level only; inside recursion the general form serves.
 
 use super::arranged::STEP;
 use super::collection::Updates;
+use super::extremum::{self, Best};
 use super::group::{least_form, AggInput};
 use super::Env;
 use crate::arrange::{arrange, exchange, reduce_totals, route, ArrangeCtl, Block, Changes, Layout, Slab, Upd, WireTime};
@@ -22,6 +25,7 @@ use expr::EvalCtx;
 use hashbrown::HashTable;
 use repr::batch::PIECE_BYTES;
 use repr::{Batch, ColType, ColumnBuilder, Diff, RowCodec, SqlError, Timestamp, Value};
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 use std::sync::Arc;
 use timely::container::NoopBuilder;
@@ -34,12 +38,47 @@ use timely::dataflow::operators::Capability;
 pub struct Sums {
     rows: Diff,
     /// Shared, since merging batches copies weights.
-    states: Arc<[Accum]>,
+    states: Arc<[State]>,
+}
+
+/// The state of one aggregate.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+enum State {
+    Sum(Accum),
+    Best(Best),
+}
+
+impl State {
+    fn new(input: &AggInput) -> State {
+        match input.extremum() {
+            None => State::Sum(Accum::new(input.agg.func)),
+            Some(_) => State::Best(Best::None),
+        }
+    }
+    fn is_zero(&self) -> bool {
+        match self {
+            State::Sum(s) => s.is_zero(),
+            State::Best(b) => *b == Best::None,
+        }
+    }
+    fn plus_equals(&mut self, other: &State) {
+        match (self, other) {
+            (State::Sum(a), State::Sum(b)) => a.plus_equals(b),
+            (State::Best(a), State::Best(b)) => a.plus_equals(b),
+            _ => debug_assert!(false, "states of two aggregates"),
+        }
+    }
+    fn finalize(&self, input: &AggInput) -> Result<Value, SqlError> {
+        match self {
+            State::Sum(s) => s.finalize(&input.agg),
+            State::Best(b) => b.finalize(input),
+        }
+    }
 }
 
 impl IsZero for Sums {
     fn is_zero(&self) -> bool {
-        self.rows == 0 && self.states.iter().all(Accum::is_zero)
+        self.rows == 0 && self.states.iter().all(State::is_zero)
     }
 }
 
@@ -62,7 +101,7 @@ impl WireTime for Sums {
         let len = u64::read(bytes) as usize;
         let (states, rest) = bytes.split_at(len);
         *bytes = rest;
-        let states: Vec<Accum> = serde_json::from_slice(states).expect("sums as another worker wrote them");
+        let states: Vec<State> = serde_json::from_slice(states).expect("sums as another worker wrote them");
         Sums { rows, states: states.into() }
     }
 }
@@ -136,7 +175,9 @@ struct Gathered {
     keys: Slab,
     forms: Slab,
     times: Vec<Timestamp>,
-    sums: Vec<(Diff, Box<[Accum]>)>,
+    counts: Vec<Diff>,
+    /// Of each slot as many as there are aggregates.
+    states: Vec<State>,
     by_lane: HashTable<u32>,
     /// How many were added.
     rows: usize,
@@ -155,22 +196,36 @@ impl Gathered {
         let (keys, _) = forms.encode(&upd.with_batch(key_cols), ctx, &vec![true; forms.types.len()]);
         let slots: Vec<u32> = (0..n).map(|u| self.slot(keys.lanes[u], keys.keys.get(u), keys.val(u), *keys.time_at(u), inputs)).collect();
         for (u, slot) in slots.iter().enumerate() {
-            let rows = &mut self.sums[*slot as usize].0;
+            let rows = &mut self.counts[*slot as usize];
             *rows = rows.wrapping_add(*upd.diffs.get(u));
         }
         for (a, input) in inputs.iter().enumerate() {
-            let reader = ArgReader::open(&wide.cols[input.args.clone()], &input.types);
+            let args = &wide.cols[input.args.clone()];
             let filter = input.filter.map(|f| wide.cols[f].as_boolean());
-            for (u, slot) in slots.iter().enumerate() {
-                if filter.is_none_or(|f| f.is_valid(u) && f.value(u)) {
-                    self.sums[*slot as usize].1[a].update(&reader, u, *upd.diffs.get(u));
+            let admitted = slots.iter().enumerate().filter(|(u, _)| filter.is_none_or(|f| f.is_valid(*u) && f.value(*u)));
+            match input.extremum() {
+                None => {
+                    let reader = ArgReader::open(args, &input.types);
+                    for (u, slot) in admitted {
+                        if let State::Sum(s) = &mut self.states[*slot as usize * inputs.len() + a] {
+                            s.update(&reader, u, *upd.diffs.get(u));
+                        }
+                    }
+                }
+                Some(max) => {
+                    let reader = extremum::Reader::open(&args[0], input);
+                    for (u, slot) in admitted {
+                        if let State::Best(b) = &mut self.states[*slot as usize * inputs.len() + a] {
+                            reader.add(u, *upd.diffs.get(u), max, b);
+                        }
+                    }
                 }
             }
         }
     }
 
     fn slot(&mut self, lane: u64, key: &[u8], form: &[u8], time: Timestamp, inputs: &[AggInput]) -> u32 {
-        let Gathered { lanes, keys, forms, times, sums, by_lane, .. } = self;
+        let Gathered { lanes, keys, forms, times, counts, states, by_lane, .. } = self;
         let is_it = |s: &u32| {
             let s = *s as usize;
             lanes[s] == lane && times[s] == time && keys.get(s) == key && forms.get(s) == form
@@ -183,20 +238,36 @@ impl Gathered {
         keys.push(key);
         forms.push(form);
         times.push(time);
-        sums.push((0, inputs.iter().map(|i| Accum::new(i.agg.func)).collect()));
+        counts.push(0);
+        states.extend(inputs.iter().map(State::new));
         by_lane.insert_unique(lane, new, |s| lanes[*s as usize]);
         new
     }
 
     /// What is gathered, a block for each worker that owns some of it.
     fn blocks(&mut self, peers: usize) -> Vec<Block<Timestamp, Sums>> {
-        let Gathered { lanes, keys, forms, times, sums, .. } = std::mem::take(self);
+        let Gathered { lanes, keys, forms, times, counts, states, .. } = self;
         let mut out: Vec<Block<Timestamp, Sums>> = (0..peers).map(|_| Block::default()).collect();
-        for (s, (rows, states)) in sums.into_iter().enumerate() {
-            let sum = Sums { rows, states: states.into() };
+        let aggregates = states.len().checked_div(lanes.len()).unwrap_or(0);
+        let mut states = states.drain(..);
+        for (s, rows) in counts.iter().enumerate() {
+            let sum = Sums { rows: *rows, states: states.by_ref().take(aggregates).collect() };
             if !sum.is_zero() {
                 out[route(lanes[s], peers)].0.push(lanes[s], keys.get(s), forms.get(s), times[s], sum);
             }
+        }
+        drop(states);
+        // After many more are likely to come: they find the room made.
+        if lanes.len() < SLOTS / 2 {
+            *self = Gathered::default();
+        } else {
+            lanes.clear();
+            keys.clear();
+            forms.clear();
+            times.clear();
+            counts.clear();
+            self.by_lane.clear();
+            self.rows = 0;
         }
         out.retain(|b| !b.0.is_empty());
         out
@@ -229,7 +300,7 @@ fn group_row(
         forms.encode_val(&least, &mut bytes);
         bytes
     };
-    let values = inputs.iter().zip(&*total.states).map(|(i, s)| s.finalize(&i.agg)).collect::<Result<Vec<_>, _>>()?;
+    let values = inputs.iter().zip(&*total.states).map(|(i, s)| s.finalize(i)).collect::<Result<Vec<_>, _>>()?;
     Ok(Some((form, values)))
 }
 
@@ -274,7 +345,8 @@ mod tests {
         for (s, v) in states.iter_mut().zip(&values) {
             (0..3).for_each(|_| s.update_values(std::slice::from_ref(v), i64::MAX));
         }
-        let sums = Sums { rows: -7, states: states.into() };
+        let best = [Best::None, Best::Number(i64::MIN), Best::Bytes(vec![0, 255].into()), Best::TakenBack].map(State::Best);
+        let sums = Sums { rows: -7, states: states.into_iter().map(State::Sum).chain(best).collect() };
         let mut bytes = Vec::new();
         sums.write(&mut bytes);
         bytes.extend_from_slice(b"rest");

@@ -12,6 +12,7 @@ mod accumulable;
 mod arranged;
 mod collection;
 mod constant;
+mod extremum;
 mod flat_map;
 mod group;
 mod join;

@@ -62,7 +62,7 @@ pub fn render<'s, T: RenderTime>(
             Ok(())
         });
     });
-    let arity = group_key.len();
+    let (arity, grows) = (group_key.len(), grows(kind));
     let key: Vec<Scalar> = (0..arity).map(Scalar::Column).collect();
     let in_layout = Rc::new(Layout::new(wide, key.clone()));
     let out_layout = Rc::new(Layout::new(out_types.to_vec(), key));
@@ -70,14 +70,14 @@ pub fn render<'s, T: RenderTime>(
         let (arranged, _) = arrange(rows, in_layout, vec![true; arity], "ArrangeDistinct", &cx.env);
         flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, &cx.env, rows_of(out_layout))
     } else {
-        parts(cx, rows, in_layout, out_layout, arity, inputs)
+        parts(cx, rows, in_layout, out_layout, arity, inputs, grows)
     };
     Collection::new(oks, input.errs).with_errs(failed).with_errs(errs)
 }
 
 /// How some of a reduce's aggregates are computed.
 enum Part {
-    /// States that add up; also what chooses the key's display form. Positions of the aggregates.
+    /// States that add up, extrema of an input that only grows among them; also what chooses the key's display form. Positions of the aggregates.
     Sums(Vec<usize>),
     /// A minimum or maximum: the first row in its order.
     First(usize),
@@ -88,15 +88,15 @@ enum Part {
 }
 
 /// The parts of a reduce: one if possible.
-fn split(inputs: &[AggInput], key_types: &[ColType], sums_serve: bool) -> Vec<Part> {
+fn split(inputs: &[AggInput], key_types: &[ColType], sums_serve: bool, grows: bool) -> Vec<Part> {
     let positions = |f: &dyn Fn(&AggInput) -> bool| -> Vec<usize> { (0..inputs.len()).filter(|i| f(&inputs[*i])).collect() };
     if !sums_serve {
         return vec![Part::General(positions(&|_| true))];
     }
-    let sums = positions(&|i| i.accumulates());
+    let sums = positions(&|i| i.accumulates() || grows && i.extremum().is_some());
     let distinct = positions(&|i| i.accumulates_distinct());
     let general = positions(&|i| !i.accumulates() && !i.accumulates_distinct() && i.extremum().is_none());
-    let firsts = positions(&|i| i.extremum().is_some());
+    let firsts = positions(&|i| !grows && i.extremum().is_some());
     let forms_differ = key_types.iter().any(|t| t.ty.equal_is_not_identical());
     let mut parts = Vec::new();
     // The first row of a group in an aggregate's order does not show the key's least form.
@@ -111,6 +111,15 @@ fn split(inputs: &[AggInput], key_types: &[ColType], sums_serve: bool) -> Vec<Pa
     parts
 }
 
+/// Whether the plan says that rows are never taken back.
+fn grows(kind: &ReduceKind) -> bool {
+    match kind {
+        ReduceKind::Monotonic(_) => true,
+        ReduceKind::Collated(parts) => parts.iter().any(|(_, k)| grows(k)),
+        _ => false,
+    }
+}
+
 /// Each aggregate by its best form; several parts are put together by key.
 fn parts<'s, T: RenderTime>(
     cx: &Context<'s, T>,
@@ -119,9 +128,10 @@ fn parts<'s, T: RenderTime>(
     out_layout: Rc<Layout>,
     arity: usize,
     inputs: Vec<AggInput>,
+    grows: bool,
 ) -> (Updates<'s, T>, Updates<'s, T>) {
     let wide = in_layout.types.clone();
-    let parts = split(&inputs, &wide[..arity], T::TOTAL);
+    let parts = split(&inputs, &wide[..arity], T::TOTAL, grows);
     let single = parts.len() == 1;
     let (mut made, mut errs, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
@@ -292,7 +302,7 @@ fn aggregates(kind: &ReduceKind, n: usize) -> Vec<Aggregate> {
     fn place(kind: &ReduceKind, at: &[usize], out: &mut [Option<Aggregate>]) {
         match kind {
             ReduceKind::Distinct => {}
-            ReduceKind::Accumulable(aggs) | ReduceKind::Basic(aggs) | ReduceKind::Hierarchical(aggs) => {
+            ReduceKind::Accumulable(aggs) | ReduceKind::Basic(aggs) | ReduceKind::Hierarchical(aggs) | ReduceKind::Monotonic(aggs) => {
                 for (a, i) in aggs.iter().zip(at) {
                     out[*i] = Some(a.clone());
                 }

@@ -80,6 +80,16 @@ pub fn inspect(kind: Generator, options: &[(String, String)]) -> Result<Vec<Upst
     Ok(tables(kind))
 }
 
+/// Whether the generator never takes back a row.
+pub fn only_appends(kind: Generator, options: &[(String, String)]) -> bool {
+    match load(kind, options) {
+        Ok((Load::Counter { max }, _)) => max.is_none(),
+        Ok((Load::Auction, _)) => true,
+        Ok((Load::KeyValue { rounds, updates, .. }, _)) => rounds <= 1 && !updates,
+        Err(_) => false,
+    }
+}
+
 fn load(kind: Generator, options: &[(String, String)]) -> Result<(Load, u64), SqlError> {
     let mut seed = 0;
     let mut load = match kind {

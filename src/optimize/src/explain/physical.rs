@@ -79,6 +79,7 @@ fn kind_text(kind: &ReduceKind, names: &[String]) -> String {
         ReduceKind::Distinct => "distinct".into(),
         ReduceKind::Accumulable(a) => format!("accumulable {}", list(a, |a| scalar::aggregate(a, names))),
         ReduceKind::Hierarchical(a) => format!("hierarchical {}", list(a, |a| scalar::aggregate(a, names))),
+        ReduceKind::Monotonic(a) => format!("monotonic {}", list(a, |a| scalar::aggregate(a, names))),
         ReduceKind::Basic(a) => format!("basic {}", list(a, |a| scalar::aggregate(a, names))),
         ReduceKind::Collated(parts) => format!("collated ({})", list(parts, |(_, k)| kind_text(k, names))),
     }

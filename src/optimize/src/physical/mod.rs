@@ -13,9 +13,10 @@ pub use peek::{plan_peek, Peek};
 
 use crate::chain::Chain;
 use crate::keys::{unique_keys, LocalKeys};
+use crate::monotonic::only_grows;
 use crate::temporal::{check_maintained, into_bounds};
 use crate::{Indexes, OptimizeCtx};
-use plan::{Id, Import, Lir, LirKind, Mfp, Mir};
+use plan::{Id, Import, Lir, LirKind, LocalId, Mfp, Mir};
 use repr::{ColType, GlobalId, SqlError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,12 +48,14 @@ struct Planner<'a> {
     /// Arrangements that a join looks up in.
     used: BTreeSet<(GlobalId, GlobalId)>,
     keys: LocalKeys,
+    /// Bindings that never take a row back.
+    growing: BTreeSet<LocalId>,
     notices: Vec<String>,
 }
 
 impl<'a> Planner<'a> {
     fn new(ctx: &'a OptimizeCtx<'a>, indexes: Indexes<'a>) -> Planner<'a> {
-        Planner { ctx, indexes, next: 0, read: BTreeMap::new(), used: BTreeSet::new(), keys: LocalKeys::new(), notices: vec![] }
+        Planner { ctx, indexes, next: 0, read: BTreeMap::new(), used: BTreeSet::new(), keys: LocalKeys::new(), growing: BTreeSet::new(), notices: vec![] }
     }
 
     fn lir(&mut self, types: Vec<ColType>, kind: LirKind) -> Lir {
@@ -86,6 +89,11 @@ impl<'a> Planner<'a> {
         self.mfp(below, chain.finish())
     }
 
+    /// Whether a dataflow that goes on never sees a row of the plan taken back. What is read once is not read in order of time.
+    fn grows(&self, mir: &Mir) -> bool {
+        !self.ctx.one_off && only_grows(mir, &self.growing, self.ctx.grows)
+    }
+
     fn mfp(&mut self, input: Lir, mfp: Mfp) -> Result<Lir, SqlError> {
         if mfp.is_identity() {
             return Ok(input);
@@ -109,6 +117,9 @@ impl<'a> Planner<'a> {
                 let lir = self.node(value)?;
                 let keys = unique_keys(value, &self.keys);
                 self.keys.insert(*id, keys);
+                if self.grows(value) {
+                    self.growing.insert(*id);
+                }
                 LirKind::Let { id: *id, value: Box::new(lir), body: Box::new(self.node(body)?) }
             }
             Mir::LetRec { bindings, limit, return_at_limit, body } => {
@@ -120,9 +131,8 @@ impl<'a> Planner<'a> {
             }
             Mir::FlatMap { input, func } => LirKind::FlatMap { input: Box::new(self.node(input)?), func: func.clone() },
             Mir::Reduce { input, group_key, aggregates } => {
-                let input = self.node(input)?;
-                let kind = reduce::kind(aggregates);
-                LirKind::Reduce { input: Box::new(input), group_key: group_key.clone(), kind }
+                let kind = reduce::kind(aggregates, self.grows(input));
+                LirKind::Reduce { input: Box::new(self.node(input)?), group_key: group_key.clone(), kind }
             }
             Mir::TopK { input, group_key, order_by, limit, offset, with_ties } => LirKind::TopK {
                 input: Box::new(self.node(input)?),

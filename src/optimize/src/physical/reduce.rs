@@ -4,8 +4,8 @@ use expr::agg::AggKind;
 use expr::Aggregate;
 use plan::lir::ReduceKind;
 
-/// The cheapest kind that can keep all aggregates; a mixture is taken apart.
-pub(super) fn kind(aggregates: &[Aggregate]) -> ReduceKind {
+/// The cheapest kind that can keep all aggregates; a mixture is taken apart. `grows`: rows are never taken back.
+pub(super) fn kind(aggregates: &[Aggregate], grows: bool) -> ReduceKind {
     let (mut accumulable, mut extremum, mut basic) = (vec![], vec![], vec![]);
     for (i, a) in aggregates.iter().enumerate() {
         match a.func.kind {
@@ -33,7 +33,8 @@ pub(super) fn kind(aggregates: &[Aggregate]) -> ReduceKind {
         parts.push((accumulable.clone(), ReduceKind::Accumulable(pick(&accumulable))));
     }
     if !extremum.is_empty() {
-        parts.push((extremum.clone(), ReduceKind::Hierarchical(pick(&extremum))));
+        let of = if grows { ReduceKind::Monotonic } else { ReduceKind::Hierarchical };
+        parts.push((extremum.clone(), of(pick(&extremum))));
     }
     if !basic.is_empty() {
         parts.push((basic.clone(), ReduceKind::Basic(pick(&basic))));

@@ -49,7 +49,7 @@ pub(super) fn literal_limit(limit: Option<&Scalar>) -> Option<Option<i64>> {
 
 /// Whether each round of the recursion but the last adds a row.
 fn grows(bindings: &[RecBinding]) -> bool {
-    matches!(bindings, [b] if is_monotonic(&b.value, &[b.id].into()))
+    matches!(bindings, [b] if is_monotonic(&b.value, &[b.id].into(), &|_| true))
 }
 
 /// The bound of a recursion all of whose rows are the relation's, if it has none yet.

@@ -152,7 +152,7 @@ fn run(lir: &Lir, tables: &Tables, locals: &mut BTreeMap<LocalId, Rows>) -> Outc
 fn place(kind: &ReduceKind, out: &mut Vec<Option<Aggregate>>, at: Option<&[usize]>) {
     let list = match kind {
         ReduceKind::Distinct => return,
-        ReduceKind::Accumulable(a) | ReduceKind::Basic(a) | ReduceKind::Hierarchical(a) => a,
+        ReduceKind::Accumulable(a) | ReduceKind::Basic(a) | ReduceKind::Hierarchical(a) | ReduceKind::Monotonic(a) => a,
         ReduceKind::Collated(parts) => {
             parts.iter().for_each(|(at, k)| place(k, out, Some(at)));
             return;
