@@ -77,3 +77,39 @@ def test_a_timeout_ends_a_batch_of_slow_rows(wire, slow):
     wire.run("RESET statement_timeout")
     # The workers are free again: a view is made and read.
     assert wire.run("SELECT count(*) FROM slow WHERE n > 1").rows == [("2999",)]
+
+
+# Hours of work on one value, which a timeout ends in the middle of the call.
+CALLS = {
+    "a pattern": "SELECT repeat('a', 1000000 + n) LIKE '%' || repeat('a', 500000) || 'b%' FROM one",
+    "trimming": "SELECT length(btrim(repeat('é', 10000000 + n), repeat('ab', 10000000) || 'é')) FROM one",
+    "a document in a document": "SELECT a @> b FROM (SELECT jsonb_agg(g + n) AS a, jsonb_agg(g + n) AS b FROM one, generate_series(1, 300000) g) x",
+    "a path": "SELECT jsonb_path_exists(a, '$ ? (@[*] < $[*])') FROM (SELECT jsonb_agg(n) AS a FROM one, generate_series(1, 300000) g) x",
+    "covers": "SELECT ts_rank_cd(to_tsvector('simple', string_agg('w' || g, ' ') || ' z'), 'w:* & z') FROM one, generate_series(n, 16000) g",
+    "paths": """SELECT p <-> (p + point(1000000, 0)) FROM (SELECT path('(' || string_agg(format('(%s,%s)', g % 2 * 100, g * n), ',') || ')') AS p
+                FROM one, generate_series(1, 300000) g) x""",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_timeout_ends_one_call(wire, call):
+    wire.run("CREATE TABLE IF NOT EXISTS one AS SELECT 1 AS n")
+    wire.run("SET statement_timeout = '300ms'")
+    got = wire.run(CALLS[call])
+    assert got.state == "57014" and "timeout" in got.message, got.message
+    wire.run("RESET statement_timeout")
+    assert wire.run("SELECT count(*) FROM one WHERE n < 2").rows == [("1",)]
+
+
+def test_dropping_a_view_ends_what_it_computes(wire):
+    wire.run("CREATE TABLE IF NOT EXISTS one AS SELECT 1 AS n")
+    assert wire.run(f"CREATE MATERIALIZED VIEW hours AS {CALLS['a pattern']}").state is None
+    assert wire.run("DROP MATERIALIZED VIEW hours").state is None
+    assert wire.run("SELECT count(*) FROM one WHERE n < 2").rows == [("1",)]
+
+
+def test_large_arrays_are_compared_as_sets(wire):
+    many = "SELECT array_agg(g * 2) FROM generate_series(1, 100000) g"
+    assert wire.run(f"SELECT ({many}) && ARRAY(SELECT g * 2 + 1 FROM generate_series(1, 20000) g)").rows == [("f",)]
+    assert wire.run(f"SELECT ({many}) @> ARRAY(SELECT g * 4 FROM generate_series(1, 20000) g)").rows == [("t",)]
+    assert wire.run(f"SELECT ({many}) @> ARRAY(SELECT CASE WHEN g <> 7777 THEN g * 4 END FROM generate_series(1, 20000) g)").rows == [("f",)]

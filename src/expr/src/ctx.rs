@@ -1,8 +1,8 @@
 //! What an evaluation may know beside its arguments: session settings, the time, the catalog.
 
+use repr::interrupt::Interrupt;
 pub use repr::{DateFormat, DateOrder, DateStyle, IntervalStyle};
 use repr::{SqlError, SqlType, TextStyle, Timestamp};
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
 /// The settings and times that stable functions read. A maintained view captures one at its creation (DECISIONS 18);
@@ -29,53 +29,6 @@ pub struct EvalCtx {
     pub interrupt: Interrupt,
     /// Object names, for `regclass`, `format_type`, `pg_get_viewdef` and the like.
     pub catalog: Arc<dyn CatalogView>,
-}
-
-/// Why an evaluation is to end.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Why {
-    Asked = 1,
-    TimedOut = 2,
-}
-
-/// Ends evaluation from another thread: looked at before each call of a function and between its rows, so that a batch of slow rows does not
-/// keep a worker. A row itself is not interrupted.
-#[derive(Clone, Debug, Default)]
-pub struct Interrupt {
-    own: Arc<AtomicU8>,
-    /// Of the statement that this is one read of.
-    whole: Option<Arc<AtomicU8>>,
-}
-
-impl Interrupt {
-    /// One that ends with this one, and can be set without it.
-    pub fn part(&self) -> Interrupt {
-        Interrupt { own: Arc::default(), whole: Some(self.own.clone()) }
-    }
-    pub fn set(&self, why: Why) {
-        // The first reason stays.
-        let _ = self.own.compare_exchange(0, why as u8, Ordering::Relaxed, Ordering::Relaxed);
-    }
-    #[inline]
-    fn state(&self) -> u8 {
-        match (self.own.load(Ordering::Relaxed), &self.whole) {
-            (0, Some(whole)) => whole.load(Ordering::Relaxed),
-            (own, _) => own,
-        }
-    }
-    #[inline]
-    pub fn is_set(&self) -> bool {
-        self.state() != 0
-    }
-    /// Errors: 57014 once it is set.
-    #[inline]
-    pub fn check(&self) -> Result<(), SqlError> {
-        match self.state() {
-            0 => Ok(()),
-            n if n == Why::TimedOut as u8 => Err(SqlError::timed_out()),
-            _ => Err(SqlError::canceled()),
-        }
-    }
 }
 
 /// What functions over the catalog ask. OIDs are those that `pg_catalog` shows.

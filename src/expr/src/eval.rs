@@ -30,6 +30,7 @@ pub struct Evaluated {
 
 /// Evaluates `expr` on every row of `batch`, whose columns have `types`.
 pub fn eval(expr: &Scalar, batch: &Batch, types: &[ColType], ctx: &EvalCtx) -> Evaluated {
+    let _entered = ctx.interrupt.enter();
     let e = Eval { types, ctx };
     e.eval(expr, batch).expand(batch.len)
 }
@@ -126,6 +127,7 @@ pub fn call_values(func: &FuncDef, args: &[Value], arg_types: &[ColType], ret: &
         return Ok(Value::Null);
     }
     let cols: Vec<ArrayRef> = args.iter().zip(arg_types).map(|(v, t)| column::repeat(v, &t.ty, 1)).collect();
+    let _entered = ctx.interrupt.enter();
     let mut errors = Vec::new();
     let out = (func.kernel)(&mut CallArgs { args: &cols, arg_types, ret, len: 1, ctx, errors: &mut errors });
     match errors.into_iter().next() {

@@ -32,10 +32,11 @@ pub mod table;
 pub mod window;
 
 pub use agg::{Accum, AggDef, AggKind, Aggregate};
-pub use ctx::{Backend, CatalogView, EvalCtx, Interrupt, Why};
+pub use ctx::{Backend, CatalogView, EvalCtx};
 pub use eval::{call_values, eval, eval_const, eval_row, eval_whole, Evaluated};
 pub use func::FuncDef;
 pub use random::Random;
+pub use repr::interrupt::{Interrupt, Why};
 pub use scalar::{ColumnOrder, Scalar};
 pub use table::{TableFunc, TableFuncDef};
 pub use window::{Frame, FrameBound, FrameExclude, FrameUnits, WindowExpr, WindowFunc};

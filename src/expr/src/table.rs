@@ -86,6 +86,7 @@ impl TableFunc {
         if self.func.strict && args.iter().any(Value::is_null) {
             return Ok(());
         }
+        let _entered = ctx.interrupt.enter();
         let mut n = 0;
         let result = (self.func.rows)(args, types, &self.columns, ctx, &mut |mut row| {
             if self.with_ordinality {

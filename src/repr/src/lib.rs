@@ -26,6 +26,8 @@ pub mod error;
 pub mod geo;
 /// Identifiers, timestamps, diffs.
 pub mod ids;
+/// Ends evaluation from another thread.
+pub mod interrupt;
 /// JSON documents as Postgres orders them.
 pub mod jsonb;
 /// Paths over JSON documents.

@@ -12,6 +12,7 @@ use crate::catalog::{key, Catalog, Item, ItemKind};
 use crate::changes::Changes;
 use crate::planner::{captured_ctx, default_key};
 use dataflow::Command;
+use expr::{Interrupt, Why};
 use plan::{DataflowDesc, Export};
 use repr::error::state;
 use repr::{Deltas, GlobalId, SqlError, Timestamp};
@@ -211,6 +212,7 @@ impl Coordinator {
             ItemKind::Table(_) => self.keys.add(&self.planner, catalog, item)?,
             ItemKind::MaterializedView { .. } => {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));
+                let interrupt = ctx.interrupt.clone();
                 let mir = self.planner.view_mir(catalog, item)?;
                 let key = default_key(item);
                 let optimize::Dataflow { lir, imports, .. } = self.planner.physical(catalog, &mir, &ctx, &|id| self.indexes_on(id))?;
@@ -229,9 +231,9 @@ impl Coordinator {
                     quarantine: listed.iter().map(|e| (item.id, e.id)).collect(),
                 };
                 self.create_dataflow(item.id, desc)?;
-                self.add_index(item.id, item.id, key, as_of);
+                self.add_index(item.id, item.id, key, as_of, Some(interrupt));
                 for e in listed {
-                    self.add_index(e.id, e.id, default_key(&e), as_of);
+                    self.add_index(e.id, e.id, default_key(&e), as_of, None);
                 }
             }
             ItemKind::Index { on, .. } => {
@@ -250,15 +252,15 @@ impl Coordinator {
                     quarantine: vec![],
                 };
                 self.create_dataflow(item.id, desc)?;
-                self.add_index(item.id, *on, key, as_of);
+                self.add_index(item.id, *on, key, as_of, None);
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn add_index(&mut self, index: GlobalId, on: GlobalId, key: Vec<expr::Scalar>, as_of: Timestamp) {
-        let state = IndexState { on, key, since: as_of, upper: 0, records: 0, bytes: 0, as_of, created: Instant::now(), hydrated: None };
+    fn add_index(&mut self, index: GlobalId, on: GlobalId, key: Vec<expr::Scalar>, as_of: Timestamp, interrupt: Option<Interrupt>) {
+        let state = IndexState { on, key, since: as_of, upper: 0, records: 0, bytes: 0, as_of, created: Instant::now(), hydrated: None, interrupt };
         self.indexes.insert(index, state);
         self.shared.born.lock().insert(index, as_of);
     }
@@ -267,7 +269,10 @@ impl Coordinator {
         self.end_reads_of(ids, before);
         for id in ids {
             let Some(item) = before.item(*id) else { continue };
-            if self.indexes.remove(id).is_some() {
+            if let Some(state) = self.indexes.remove(id) {
+                if let Some(interrupt) = state.interrupt {
+                    interrupt.set(Why::Asked);
+                }
                 self.cluster.send(Command::DropDataflow { id: *id });
             }
             self.keys.remove(*id);

@@ -44,6 +44,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use dataflow::Command;
 use edges::Engine;
 pub use edges::{Clock, SystemClock};
+use expr::Interrupt;
 use parking_lot::RwLock;
 use repr::{GlobalId, SqlError, Timestamp};
 use request::{Event, Request};
@@ -84,6 +85,8 @@ pub(crate) struct IndexState {
     pub as_of: Timestamp,
     pub created: Instant,
     pub hydrated: Option<Duration>,
+    /// Ends what the workers compute of it when it is dropped: of a materialized view, whose dependants go with it.
+    pub interrupt: Option<Interrupt>,
 }
 
 pub struct Coordinator {

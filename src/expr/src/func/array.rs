@@ -8,6 +8,7 @@ use super::lift::{Call, Val};
 use super::Entry;
 use crate::{f1, f2, val, vals};
 use repr::error::state;
+use repr::interrupt::Pace;
 use repr::value::ArrayValue;
 use repr::{SqlError, SqlType, Value};
 
@@ -109,12 +110,27 @@ fn same(a: &Value, b: &Value, ty: &SqlType) -> bool {
     }
 }
 
-fn contains(whole: &[Value], part: &[Value], ty: &SqlType) -> bool {
-    part.iter().all(|p| !p.is_null() && whole.iter().any(|w| !w.is_null() && w.sql_cmp(p, ty).is_eq()))
+/// Beyond so many pairs, elements are looked up in order instead of one by one.
+const PAIRS_MAX: usize = 1 << 12;
+
+/// Which of `sought` are elements, in their order. NULL is none.
+fn found<'a>(elems: &'a [Value], sought: &'a [Value], ty: &'a SqlType) -> Box<dyn Iterator<Item = bool> + 'a> {
+    if elems.len().saturating_mul(sought.len()) <= PAIRS_MAX {
+        return Box::new(sought.iter().map(move |s| !s.is_null() && elems.iter().any(|e| !e.is_null() && e.sql_cmp(s, ty).is_eq())));
+    }
+    let mut sorted: Vec<&Value> = elems.iter().filter(|e| !e.is_null()).collect();
+    sorted.sort_unstable_by(|a, b| a.sql_cmp(b, ty));
+    let pace = Pace::default();
+    Box::new(sought.iter().take_while(move |_| !pace.stop(64)).map(move |s| !s.is_null() && sorted.binary_search_by(|e| e.sql_cmp(s, ty)).is_ok()))
+}
+
+/// `@>`: whether all of `part` are elements.
+pub fn contains(whole: &[Value], part: &[Value], ty: &SqlType) -> bool {
+    found(whole, part, ty).all(|f| f)
 }
 
 fn overlaps(a: &[Value], b: &[Value], ty: &SqlType) -> bool {
-    a.iter().any(|x| !x.is_null() && b.iter().any(|y| !y.is_null() && x.sql_cmp(y, ty).is_eq()))
+    found(a, b, ty).any(|f| f)
 }
 
 fn search_dims(what: &str) -> SqlError {

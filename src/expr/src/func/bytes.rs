@@ -6,6 +6,7 @@ use crate::{f1, f2, f3, kernel, val};
 use base64::Engine;
 use repr::encoding::Encoding;
 use repr::error::state;
+use repr::interrupt::Pace;
 use repr::{SqlError, Value};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
@@ -31,10 +32,7 @@ fn overlay(b: &[u8], new: &[u8], start: i32, count: i32) -> Result<Vec<u8>, SqlE
 }
 
 fn position(b: &[u8], needle: &[u8]) -> i32 {
-    if needle.is_empty() {
-        return 1;
-    }
-    b.windows(needle.len()).position(|w| w == needle).map_or(0, |i| i as i32 + 1)
+    memchr::memmem::find(b, needle).map_or(0, |i| i as i32 + 1)
 }
 
 fn index(i: i64, len: usize) -> Result<usize, SqlError> {
@@ -56,13 +54,22 @@ fn set_bit(b: &[u8], n: i64, bit: i32) -> Result<Vec<u8>, SqlError> {
 
 /// Trims bytes of `set`.
 fn trim(b: &[u8], set: &[u8], left: bool, right: bool) -> Vec<u8> {
-    let from = if left { b.iter().position(|x| !set.contains(x)).unwrap_or(b.len()) } else { 0 };
-    let to = if right { b.iter().rposition(|x| !set.contains(x)).map_or(0, |i| i + 1) } else { b.len() };
+    let pace = Pace::default();
+    let kept = |x: &u8| pace.stop(set.len()) || !set.contains(x);
+    let from = if left { b.iter().position(kept).unwrap_or(b.len()) } else { 0 };
+    let to = if right { b.iter().rposition(kept).map_or(0, |i| i + 1) } else { b.len() };
     if from < to {
         b[from..to].to_vec()
     } else {
         Vec::new()
     }
+}
+
+/// A digest of bytes, a megabyte at a time.
+pub fn digest<D: Digest>(b: &[u8]) -> Vec<u8> {
+    let (mut d, pace) = (D::new(), Pace::default());
+    b.chunks(1 << 20).take_while(|c| !pace.stop(c.len())).for_each(|c| d.update(c));
+    d.finalize().to_vec()
 }
 
 fn encode(b: &[u8], format: &str) -> Result<String, SqlError> {
@@ -75,8 +82,8 @@ fn encode(b: &[u8], format: &str) -> Result<String, SqlError> {
             Ok(lines.join("\n"))
         }
         "escape" => {
-            let mut out = String::new();
-            for x in b {
+            let (mut out, pace) = (String::new(), Pace::default());
+            for x in b.iter().take_while(|_| !pace.stop(8)) {
                 match x {
                     b'\\' => out.push_str("\\\\"),
                     0 | 0x80..=0xff => out.push_str(&format!("\\{x:03o}")),
@@ -102,7 +109,8 @@ fn decode(s: &str, format: &str) -> Result<Vec<u8>, SqlError> {
         "hex" => {
             let mut out = Vec::with_capacity(s.len() / 2);
             let mut high = None;
-            for c in s.chars() {
+            let pace = Pace::default();
+            for c in s.chars().take_while(|_| !pace.stop(4)) {
                 // Blanks stand between pairs of digits.
                 if high.is_none() && matches!(c, ' ' | '\n' | '\t' | '\r') {
                     continue;
@@ -256,10 +264,10 @@ pub const FUNCS: &[Entry] = &[
     f2!(["bytealtrim"], Bytes, Bytes => Vec<u8>, |b, s| trim(b, s, true, false)),
     f2!(["byteartrim"], Bytes, Bytes => Vec<u8>, |b, s| trim(b, s, false, true)),
     f1!(["bytea_bit_count"], Bytes => i64, |b| b.iter().map(|x| i64::from(x.count_ones())).sum()),
-    f1!(["sha224_bytea"], Bytes => Vec<u8>, |b| Sha224::digest(b).to_vec()),
-    f1!(["sha256_bytea"], Bytes => Vec<u8>, |b| Sha256::digest(b).to_vec()),
-    f1!(["sha384_bytea"], Bytes => Vec<u8>, |b| Sha384::digest(b).to_vec()),
-    f1!(["sha512_bytea"], Bytes => Vec<u8>, |b| Sha512::digest(b).to_vec()),
+    f1!(["sha224_bytea"], Bytes => Vec<u8>, digest::<Sha224>),
+    f1!(["sha256_bytea"], Bytes => Vec<u8>, digest::<Sha256>),
+    f1!(["sha384_bytea"], Bytes => Vec<u8>, digest::<Sha384>),
+    f1!(["sha512_bytea"], Bytes => Vec<u8>, digest::<Sha512>),
     f2!(? ["binary_encode"], Bytes, Str => String, encode),
     f2!(? ["binary_decode"], Str, Str => Vec<u8>, decode),
     f2!(? ["pg_convert_from"], Bytes, Str => String, convert_from),

@@ -117,8 +117,7 @@ fn slice(a: &[Value], _: &Call<'_>) -> Result<Value, SqlError> {
 }
 
 fn contains(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
-    let ty = element(&call.arg_types[0].ty);
-    Ok(Value::Bool(elems(&a[1]).iter().all(|x| !x.is_null() && elems(&a[0]).iter().any(|y| same(x, y, ty)))))
+    Ok(Value::Bool(super::array::contains(elems(&a[0]), elems(&a[1]), element(&call.arg_types[0].ty))))
 }
 
 /// Sorts by key; of equal keys the last stays.

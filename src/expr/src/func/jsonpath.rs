@@ -18,6 +18,7 @@ use crate::val;
 use moment::Moment;
 use place::Place;
 use repr::error::state;
+use repr::interrupt::Pace;
 use repr::jsonb::Jsonb;
 use repr::jsonpath::{Expr, Method, Op as PathOp, Path, Step};
 use repr::{Numeric, SqlError, SqlState, Value};
@@ -80,6 +81,7 @@ struct Run<'a> {
     lenient: Cell<bool>,
     /// The number of the next object that `keyvalue()` makes.
     next_base: Cell<i64>,
+    pace: Pace,
 }
 
 /// Where an expression stands: `@`, and the length of the innermost subscripted array.
@@ -214,6 +216,9 @@ impl Run<'_> {
 
     #[allow(clippy::too_many_arguments)]
     fn step(&self, s: &Step, rest: &[Step], all: &[Step], item: Item<'_>, unwrap: bool, at: At<'_>, sink: &mut Sink<'_>) -> Result<bool, Fault> {
+        if self.pace.stop(32) {
+            return Err(Fault::Hard(SqlError::canceled()));
+        }
         let for_elements = match s {
             Step::Key(_) | Step::AnyKey | Step::Filter(_) | Step::Datetime(_) => true,
             Step::Method(m) => !matches!(m, Method::Size | Method::Type),
@@ -429,6 +434,9 @@ impl Run<'_> {
         let (mut found, mut unknown) = (false, false);
         for l in left {
             for r in right {
+                if self.pace.stop(8) {
+                    return Err(Fault::Hard(SqlError::canceled()));
+                }
                 match test(l, r)? {
                     None if self.strict => return Ok(None),
                     None => unknown = true,
@@ -582,7 +590,7 @@ fn run<T>(args: &[Value], options: Options, ctx: &EvalCtx, f: impl FnOnce(&Run<'
     let placed = path.contains("keyvalue");
     let path = parsed(path)?;
     let lenient = Cell::new(!path.strict);
-    let run = Run { strict: path.strict, root, vars, ctx, zoned: options.zoned, placed, lenient, next_base: Cell::new(2) };
+    let run = Run { strict: path.strict, root, vars, ctx, zoned: options.zoned, placed, lenient, next_base: Cell::new(2), pace: Pace::default() };
     match f(&run, &path.expr, At { current: Item::Json(root, Place::ROOT), last: None }) {
         Ok(v) => Ok(Some(v)),
         Err(Fault::Soft(_)) if silent(args, options) => Ok(None),

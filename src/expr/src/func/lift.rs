@@ -314,7 +314,7 @@ pub fn full_length(c: &mut CallArgs<'_>, n: usize) -> ArrayRef {
     col
 }
 
-/// Whether the call is interrupted before row `from`: if so, the rows from there on have its error.
+/// Whether the call is interrupted, asked once row `from` is computed and before its value is looked at: if so, the rows from there on have its error.
 pub fn interrupted(c: &mut CallArgs<'_>, from: usize) -> bool {
     let Err(e) = c.ctx.interrupt.check() else { return false };
     c.errors.extend((from as u32..c.len as u32).map(|i| (i, e.clone())));
@@ -330,11 +330,12 @@ pub fn rows<R: Ret>(c: &mut CallArgs<'_>, mut f: impl FnMut(usize) -> Result<R, 
             R::push_null(&mut b);
             continue;
         }
+        let value = f(i);
         if interrupted(c, i) {
             (i..c.len).for_each(|_| R::push_null(&mut b));
             break;
         }
-        match f(i).map(|r| r.push(&mut b)) {
+        match value.map(|r| r.push(&mut b)) {
             Ok(true) => {}
             Ok(false) => {
                 (i..c.len).for_each(|_| R::push_null(&mut b));
@@ -412,11 +413,12 @@ pub fn on_values(c: &mut CallArgs<'_>, strict: bool, f: ValueFn) -> ArrayRef {
             b.push_null();
             continue;
         }
+        let value = f(&row, &call);
         if interrupted(c, i) {
             (i..len).for_each(|_| b.push_null());
             break;
         }
-        match f(&row, &call) {
+        match value {
             Ok(v) if b.try_push(&v) => {}
             Ok(_) => {
                 (i..len).for_each(|_| b.push_null());

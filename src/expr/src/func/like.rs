@@ -7,6 +7,7 @@ use super::text::lower;
 use super::Entry;
 use crate::{f1, f2, vals};
 use repr::error::state;
+use repr::interrupt::Pace;
 use repr::{SqlError, Value};
 
 fn ends_with_escape() -> SqlError {
@@ -33,6 +34,7 @@ fn char_len(s: &[u8], i: usize, utf8: bool) -> usize {
 pub fn matches(s: &[u8], p: &[u8], utf8: bool) -> Result<bool, SqlError> {
     let (mut i, mut j) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
+    let pace = Pace::default();
     while i < s.len() {
         let step = match p.get(j) {
             Some(b'%') => {
@@ -54,6 +56,9 @@ pub fn matches(s: &[u8], p: &[u8], utf8: bool) -> Result<bool, SqlError> {
                 j += dj;
             }
             (None, Some((from, after))) => {
+                if pace.stop(i - from + 1) {
+                    return Ok(false);
+                }
                 i = from + char_len(s, from, utf8);
                 j = after;
                 star = Some((i, after));

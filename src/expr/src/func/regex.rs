@@ -10,6 +10,7 @@ use crate::{f2, f3, val};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::{Anchored, Input, MatchKind};
 use repr::error::state;
+use repr::interrupt::Pace;
 use repr::{SqlError, Value};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -100,7 +101,11 @@ impl Regex {
     fn shortest(&self, s: &str, start: usize, known: usize) -> Result<usize, SqlError> {
         let Some(whole) = &self.whole else { return Ok(known) };
         let ends = s[start..known].char_indices().map(|(i, _)| start + i);
+        let pace = Pace::default();
         for end in ends {
+            if pace.stop(64 + end - start) {
+                break;
+            }
             if whole.find_from_pos(&s[..end], start).map_err(engine_error)?.is_some_and(|m| m.start() == start) {
                 return Ok(end);
             }
@@ -110,8 +115,8 @@ impl Regex {
 
     /// All matches from byte `from` on, one after another. Empty ones count once at each place.
     pub fn find_all(&self, s: &str, from: usize, global: bool, mut f: impl FnMut(Groups) -> bool) -> Result<(), SqlError> {
-        let mut at = from;
-        while at <= s.len() {
+        let (mut at, pace) = (from, Pace::default());
+        while at <= s.len() && !pace.stop(64) {
             let Some(g) = self.find(s, at)? else { return Ok(()) };
             let Some((start, end)) = g[0] else { return Ok(()) };
             if !f(g) || !global {
@@ -234,7 +239,7 @@ fn replace(s: &str, p: &str, with: &str, flags: Flags, from: usize, n: i32) -> R
             put_replacement(s, &g, with, &mut out);
             done = b;
         }
-        n == 0 || seen < n
+        (n == 0 || seen < n) && repr::column::fits(out.len())
     })?;
     out.push_str(&s[done..]);
     Ok(out)

@@ -3,12 +3,14 @@
 //! Positions count characters, from 1. Case mapping is one character to one, as in PostgreSQL's C.UTF-8.
 //! Not here: LIKE (`like`), regular expressions (`regex`), bytea (`bytes`), `to_char` and its like (`formatting`).
 
+use super::bytes::digest;
 use super::cast::text_out;
 use super::lift::{Call, Str};
 use super::Entry;
 use crate::{f1, f2, f3, val, vals};
-use md5::{Digest, Md5};
+use md5::Md5;
 use repr::error::state;
+use repr::interrupt::Pace;
 use repr::{SqlError, Value};
 
 /// Bytes that a text value may have: Postgres's limit on one allocation.
@@ -81,7 +83,8 @@ fn pad(s: &str, width: i32, fill: &str, left: bool) -> Result<String, SqlError> 
 }
 
 fn trim_set(set: &str) -> impl Fn(char) -> bool + '_ {
-    move |c| set.contains(c)
+    let pace = Pace::default();
+    move |c| set.contains(c) && !pace.stop(set.len())
 }
 
 fn repeat(s: &str, n: i32) -> Result<String, SqlError> {
@@ -92,9 +95,33 @@ fn repeat(s: &str, n: i32) -> Result<String, SqlError> {
     Ok(s.repeat(n))
 }
 
+fn replace(s: &str, from: &str, to: &str) -> String {
+    if from.is_empty() {
+        return s.to_owned();
+    }
+    let (mut out, mut done, pace) = (String::with_capacity(s.len()), 0, Pace::default());
+    for (at, _) in s.match_indices(from) {
+        // What has no room is refused by whoever keeps it.
+        if pace.stop(16 + at - done) || !repr::column::fits(out.len()) {
+            break;
+        }
+        out.push_str(&s[done..at]);
+        out.push_str(to);
+        done = at + from.len();
+    }
+    out.push_str(&s[done..]);
+    out
+}
+
 fn translate(s: &str, from: &str, to: &str) -> String {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    s.chars().filter_map(|c| from.iter().position(|f| *f == c).map_or(Some(c), |i| to.get(i).copied())).collect()
+    let mut to = to.chars();
+    let mut becomes: Vec<(char, Option<char>)> = from.chars().map(|c| (c, to.next())).collect();
+    // Of a character that is named twice, the first counts.
+    becomes.sort_by_key(|b| b.0);
+    becomes.dedup_by_key(|b| b.0);
+    let pace = Pace::default();
+    let one = |c: char| becomes.binary_search_by_key(&c, |b| b.0).map_or(Some(c), |i| becomes[i].1);
+    s.chars().take_while(|_| !pace.stop(8)).filter_map(one).collect()
 }
 
 fn split_part(s: &str, sep: &str, n: i32) -> Result<String, SqlError> {
@@ -135,19 +162,23 @@ pub fn upper(s: &str) -> String {
     if s.is_ascii() {
         return s.to_ascii_uppercase();
     }
-    s.chars().map(upper_char).collect()
+    let pace = Pace::default();
+    s.chars().take_while(|_| !pace.stop(8)).map(upper_char).collect()
 }
 
 pub fn lower(s: &str) -> String {
     if s.is_ascii() {
         return s.to_ascii_lowercase();
     }
-    s.chars().map(lower_char).collect()
+    let pace = Pace::default();
+    s.chars().take_while(|_| !pace.stop(8)).map(lower_char).collect()
 }
 
 fn initcap(s: &str) -> String {
     let mut inside = false;
+    let pace = Pace::default();
     s.chars()
+        .take_while(|_| !pace.stop(8))
         .map(|c| {
             let out = if inside { lower_char(c) } else { upper_char(c) };
             inside = c.is_alphanumeric();
@@ -233,11 +264,13 @@ fn as_text(v: &Value, ty: &repr::SqlType, ctx: &crate::EvalCtx) -> String {
 
 fn normalize(s: &str, form: &str) -> Result<String, SqlError> {
     use unicode_normalization::UnicodeNormalization;
+    let pace = Pace::default();
+    let s = || s.chars().take_while(|_| !pace.stop(16));
     Ok(match form.to_ascii_uppercase().as_str() {
-        "NFC" => s.nfc().collect(),
-        "NFD" => s.nfd().collect(),
-        "NFKC" => s.nfkc().collect(),
-        "NFKD" => s.nfkd().collect(),
+        "NFC" => s().nfc().collect(),
+        "NFD" => s().nfd().collect(),
+        "NFKC" => s().nfkc().collect(),
+        "NFKD" => s().nfkd().collect(),
         _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid normalization form: {form}"))),
     })
 }
@@ -369,10 +402,11 @@ fn string_to_array(args: &[Value], _: &Call<'_>) -> Result<Value, SqlError> {
 /// The parts of `s`: by characters without a delimiter, whole with an empty one; parts equal to `null` are NULL.
 pub fn split_text(s: &str, delimiter: Option<&str>, null: Option<&str>) -> Vec<Value> {
     let value = |p: &str| if Some(p) == null { Value::Null } else { Value::text(p) };
+    let pace = Pace::default();
     match delimiter {
-        None => s.chars().map(|c| value(c.encode_utf8(&mut [0; 4]))).collect(),
+        None => s.chars().take_while(|_| !pace.stop(64)).map(|c| value(c.encode_utf8(&mut [0; 4]))).collect(),
         Some("") => vec![value(s)],
-        Some(d) => s.split(d).map(value).collect(),
+        Some(d) => s.split(d).take_while(|p| !pace.stop(64 + p.len())).map(value).collect(),
     }
 }
 
@@ -481,7 +515,7 @@ pub fn parse_ident(s: &str, strict: bool) -> Result<Vec<String>, SqlError> {
 }
 
 fn md5(bytes: &[u8]) -> String {
-    hex::encode(Md5::digest(bytes))
+    hex::encode(digest::<Md5>(bytes))
 }
 
 fn left_right(s: &str, n: i32, left: bool) -> String {
@@ -523,11 +557,14 @@ pub const FUNCS: &[Entry] = &[
     f3!(? ["rpad"], Str, i32, Str => String, |s, n, fill| pad(s, n, fill, false)),
     f2!(? ["879"], Str, i32 => String, |s, n| pad(s, n, " ", true)),
     f2!(? ["880"], Str, i32 => String, |s, n| pad(s, n, " ", false)),
-    f3!(["replace_text"], Str, Str, Str => String, |s, from, to| if from.is_empty() { s.to_owned() } else { s.replace(from, to) }),
+    f3!(["replace_text"], Str, Str, Str => String, replace),
     f3!(["translate"], Str, Str, Str => String, translate),
     f3!(? ["split_part"], Str, Str, i32 => String, split_part),
     f2!(? ["repeat"], Str, i32 => String, repeat),
-    f1!(["text_reverse"], Str => String, |s| s.chars().rev().collect()),
+    f1!(["text_reverse"], Str => String, |s| {
+        let pace = Pace::default();
+        s.chars().rev().take_while(|_| !pace.stop(8)).collect()
+    }),
     f1!(["upper"], Str => String, upper),
     f1!(["lower"], Str => String, lower),
     f1!(["initcap"], Str => String, initcap),

@@ -5,8 +5,10 @@
 
 use super::{escape_into, Jsonb};
 use crate::error::{state, SqlError};
+use crate::interrupt::Pace;
 use crate::numeric::Numeric;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 fn invalid(message: impl Into<String>) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
@@ -115,16 +117,16 @@ impl Jsonb {
     pub fn contains(&self, other: &Jsonb) -> bool {
         match (self, other) {
             (Jsonb::Array(a), b) if !b.is_container() => a.iter().any(|x| x.same(b)),
-            _ => self.deep_contains(other),
+            _ => self.deep_contains(other, &Pace::default()),
         }
     }
 
-    fn deep_contains(&self, other: &Jsonb) -> bool {
+    fn deep_contains(&self, other: &Jsonb, pace: &Pace) -> bool {
         match (self, other) {
-            (Jsonb::Object(a), Jsonb::Object(b)) => a.len() >= b.len() && b.iter().all(|(k, v)| self.field(k).is_some_and(|x| x.deep_contains(v))),
+            (Jsonb::Object(a), Jsonb::Object(b)) => a.len() >= b.len() && b.iter().all(|(k, v)| self.field(k).is_some_and(|x| x.deep_contains(v, pace))),
             (Jsonb::Array(a), Jsonb::Array(b)) => b.iter().all(|v| {
-                a.iter().any(|x| match v.is_container() {
-                    true => x.is_container() && x.deep_contains(v),
+                a.iter().take_while(|_| !pace.stop(16)).any(|x| match v.is_container() {
+                    true => x.is_container() && x.deep_contains(v, pace),
                     false => x.same(v),
                 })
             }),
@@ -154,10 +156,11 @@ impl Jsonb {
 
     /// `- text` and `- text[]`: without these keys, or these strings of an array.
     pub fn delete_keys(self, keys: &[&str]) -> Result<Jsonb, SqlError> {
+        let keys: HashSet<&str> = keys.iter().copied().collect();
         match self {
-            Jsonb::Object(o) => Ok(Jsonb::Object(o.into_iter().filter(|e| !keys.contains(&e.0.as_str())).collect())),
+            Jsonb::Object(o) => Ok(Jsonb::Object(o.into_iter().filter(|e| !keys.contains(e.0.as_str())).collect())),
             Jsonb::Array(a) => {
-                let gone = |j: &Jsonb| matches!(j, Jsonb::String(s) if keys.contains(&s.as_str()));
+                let gone = |j: &Jsonb| matches!(j, Jsonb::String(s) if keys.contains(s.as_str()));
                 Ok(Jsonb::Array(a.into_iter().filter(|j| !gone(j)).collect()))
             }
             _ => Err(invalid("cannot delete from scalar")),

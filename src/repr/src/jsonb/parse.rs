@@ -4,6 +4,7 @@
 
 use super::Jsonb;
 use crate::error::{state, SqlError};
+use crate::interrupt::Pace;
 use crate::numeric::Numeric;
 
 /// Arrays and objects inside one another; bounded by the stack of every thread that walks a document.
@@ -11,7 +12,7 @@ const DEPTH_MAX: usize = 1000;
 
 /// Parses a document.
 pub fn parse(text: &str) -> Result<Jsonb, SqlError> {
-    let mut p = Parser { text, s: text.as_bytes(), at: 0, build: true };
+    let mut p = Parser { text, s: text.as_bytes(), at: 0, build: true, pace: Pace::default() };
     let out = p.value(0)?;
     p.end()?;
     Ok(out)
@@ -19,7 +20,7 @@ pub fn parse(text: &str) -> Result<Jsonb, SqlError> {
 
 /// Checks that a text is JSON, without building it. `\u0000` is allowed, as in type `json`.
 pub fn check(text: &str) -> Result<(), SqlError> {
-    let mut p = Parser { text, s: text.as_bytes(), at: 0, build: false };
+    let mut p = Parser { text, s: text.as_bytes(), at: 0, build: false, pace: Pace::default() };
     p.value(0)?;
     p.end()
 }
@@ -40,6 +41,7 @@ struct Parser<'a> {
     s: &'a [u8],
     at: usize,
     build: bool,
+    pace: Pace,
 }
 
 fn invalid(detail: String) -> SqlError {
@@ -120,6 +122,9 @@ impl Parser<'_> {
     fn value(&mut self, depth: usize) -> Result<Jsonb, SqlError> {
         if depth > DEPTH_MAX {
             return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
+        }
+        if self.pace.stop(32) {
+            return Err(SqlError::canceled());
         }
         match self.peek() {
             Some(b'{') => self.object(depth),

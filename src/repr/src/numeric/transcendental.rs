@@ -8,6 +8,7 @@ use super::arith::{division_by_zero, DISPLAY_SCALE_MAX, SIG_DIGITS_MIN};
 use super::text::overflow;
 use super::{pow10, Numeric};
 use crate::error::{state, SqlError};
+use crate::interrupt::Pace;
 use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::{One, Signed, ToPrimitive, Zero};
 use std::cmp::Ordering;
@@ -52,10 +53,11 @@ fn mul_fixed(a: &BigInt, b: &BigInt, bits: u64) -> BigInt {
 fn atanh2(y: &BigInt, bits: u64) -> BigInt {
     let y2 = mul_fixed(y, y, bits);
     let (mut term, mut sum, mut k) = (y.clone(), y.clone(), 3u32);
+    let pace = Pace::default();
     loop {
         term = mul_fixed(&term, &y2, bits);
         let t = &term / k;
-        if t.is_zero() || t == BigInt::from(-1) {
+        if t.is_zero() || t == BigInt::from(-1) || pace.stop(bits as usize) {
             return sum << 1;
         }
         sum += t;
@@ -88,7 +90,8 @@ fn ln_fixed(x: &Numeric, bits: u64) -> BigInt {
     }
     // Roots bring m near 1, where the series is short.
     let roots = (bits as f64).sqrt() as u32 / 2;
-    for _ in 0..roots {
+    let pace = Pace::default();
+    for _ in (0..roots).take_while(|_| !pace.stop(8 * bits as usize)) {
         m = (m << bits).sqrt();
     }
     let y = ((&m - &one) << bits) / (&m + &one);
@@ -104,15 +107,16 @@ fn exp_fixed(x: &BigInt, bits: u64) -> (BigInt, i64) {
     r >>= halvings;
     let one = BigInt::one() << bits;
     let (mut sum, mut term, mut n) = (one.clone() + &r, r.clone(), 2u32);
+    let pace = Pace::default();
     loop {
         term = mul_fixed(&term, &r, bits) / n;
-        if term.is_zero() {
+        if term.is_zero() || pace.stop(bits as usize) {
             break;
         }
         sum += &term;
         n += 1;
     }
-    for _ in 0..halvings {
+    for _ in (0..halvings).take_while(|_| !pace.stop(bits as usize)) {
         sum = mul_fixed(&sum, &sum, bits);
     }
     (sum, k)

@@ -4,6 +4,7 @@ use super::lines::*;
 use super::num::*;
 use repr::error::state;
 use repr::geo::{Circle, Line, Lseg, Path, Point, Polygon, Rect};
+use repr::interrupt::Pace;
 use repr::SqlError;
 
 pub fn width(b: &Rect) -> Res<f64> {
@@ -139,8 +140,9 @@ pub fn paths_meet(p: &Path, q: &Path) -> Res<bool> {
     if p.points.is_empty() || q.points.is_empty() || !boxes_overlap(&around(&p.points), &around(&q.points)) {
         return Ok(false);
     }
+    let pace = Pace::default();
     for s in segments(p) {
-        for t in segments(q) {
+        for t in segments(q).take_while(|_| !pace.stop(32)) {
             if segs_meet(&s, &t)?.is_some() {
                 return Ok(true);
             }
@@ -151,8 +153,8 @@ pub fn paths_meet(p: &Path, q: &Path) -> Res<bool> {
 
 /// The least of distances; `None` of none.
 fn least(distances: impl Iterator<Item = Res<f64>>) -> Res<Option<f64>> {
-    let mut best: Option<f64> = None;
-    for d in distances {
+    let (mut best, pace): (Option<f64>, _) = (None, Pace::default());
+    for d in distances.take_while(|_| !pace.stop(32)) {
         let d = d?;
         best = Some(best.map_or(d, |b| if float_less(d, b) { d } else { b }));
     }
@@ -259,8 +261,9 @@ pub fn polygons_overlap(p: &Polygon, q: &Polygon) -> Res<bool> {
     if p.is_empty() || q.is_empty() || !boxes_overlap(&around(p), &around(q)) {
         return Ok(false);
     }
+    let pace = Pace::default();
     for s in edges(p) {
-        for t in edges(q) {
+        for t in edges(q).take_while(|_| !pace.stop(32)) {
             if segs_meet(&s, &t)?.is_some() {
                 return Ok(true);
             }
@@ -288,8 +291,9 @@ pub fn polygon_has(outer: &Polygon, inner: &Polygon) -> Res<bool> {
     if !box_has_box(&around(&outer.0), &around(&inner.0)) {
         return Ok(false);
     }
+    let pace = Pace::default();
     for s in edges(&inner.0) {
-        if !seg_inside(s.0[0], s.0[1], &outer.0, 0)? {
+        if pace.stop(32 * outer.0.len()) || !seg_inside(s.0[0], s.0[1], &outer.0, 0, &pace)? {
             return Ok(false);
         }
     }
@@ -297,12 +301,12 @@ pub fn polygon_has(outer: &Polygon, inner: &Polygon) -> Res<bool> {
 }
 
 /// Whether the segment from `a` to `b` lies in the polygon, as far as its edges from `start` on tell.
-fn seg_inside(a: Point, b: Point, polygon: &[Point], start: usize) -> Res<bool> {
+fn seg_inside(a: Point, b: Point, polygon: &[Point], start: usize, pace: &Pace) -> Res<bool> {
     let t = Lseg([a, b]);
     let mut from = polygon[if start == 0 { polygon.len() - 1 } else { start - 1 }];
     let (mut ok, mut crossed) = (true, false);
     for (i, to) in polygon.iter().enumerate().skip(start) {
-        if !ok {
+        if !ok || pace.stop(32) {
             break;
         }
         let edge = Lseg([from, *to]);
@@ -310,13 +314,13 @@ fn seg_inside(a: Point, b: Point, polygon: &[Point], start: usize) -> Res<bool> 
             if seg_has(&edge, b)? {
                 return Ok(true);
             }
-            ok = touching_inside(a, b, &edge, polygon, i + 1)?;
+            ok = touching_inside(a, b, &edge, polygon, i + 1, pace)?;
         } else if seg_has(&edge, b)? {
-            ok = touching_inside(b, a, &edge, polygon, i + 1)?;
+            ok = touching_inside(b, a, &edge, polygon, i + 1, pace)?;
         } else if let Some(p) = segs_meet(&t, &edge)? {
             // The parts on both sides of the crossing.
             crossed = true;
-            ok = seg_inside(a, p, polygon, i + 1)? && seg_inside(b, p, polygon, i + 1)?;
+            ok = seg_inside(a, p, polygon, i + 1, pace)? && seg_inside(b, p, polygon, i + 1, pace)?;
         }
         from = *to;
     }
@@ -327,7 +331,7 @@ fn seg_inside(a: Point, b: Point, polygon: &[Point], start: usize) -> Res<bool> 
 }
 
 /// As [`seg_inside`] where `a` lies on an edge and `b` does not: what lies along the edge is passed over.
-fn touching_inside(a: Point, b: Point, edge: &Lseg, polygon: &[Point], start: usize) -> Res<bool> {
+fn touching_inside(a: Point, b: Point, edge: &Lseg, polygon: &[Point], start: usize, pace: &Pace) -> Res<bool> {
     let t = Lseg([a, b]);
     let [p, q] = edge.0;
     let ends: &[Point] = if same(a, p) {
@@ -339,7 +343,7 @@ fn touching_inside(a: Point, b: Point, edge: &Lseg, polygon: &[Point], start: us
     };
     for end in ends {
         if seg_has(&t, *end)? {
-            return seg_inside(b, *end, polygon, start);
+            return seg_inside(b, *end, polygon, start, pace);
         }
     }
     Ok(true)
@@ -352,9 +356,10 @@ pub fn same_polygon(p: &Polygon, q: &Polygon) -> bool {
     if n != q.len() {
         return false;
     }
+    let pace = Pace::default();
     (0..n).filter(|i| same(q[*i], p[0])).any(|i| {
-        let forward = (1..n).all(|k| same(p[k], q[(i + k) % n]));
-        forward || (1..n).all(|k| same(p[k], q[(i + n - k) % n]))
+        let forward = (1..n).all(|k| same(p[k], q[(i + k) % n]) && !pace.stop(8));
+        forward || (1..n).all(|k| same(p[k], q[(i + n - k) % n]) && !pace.stop(8))
     })
 }
 

@@ -10,6 +10,8 @@
 //!   RERUN  look at the character again
 //! ```
 
+use repr::interrupt::Pace;
+
 /// The kinds of tokens: alias and description, by number from 1.
 pub const KINDS: [(&str, &str); 23] = [
     ("asciiword", "Word, all ASCII"),
@@ -564,6 +566,7 @@ pub struct Parser<'a> {
     stack: Vec<Place>,
     ignore: bool,
     want_host: bool,
+    pace: Pace,
 }
 
 /// How deep one parser may start another (`a@b@c@…`).
@@ -571,7 +574,7 @@ const NESTED_MAX: usize = 3;
 
 impl<'a> Parser<'a> {
     pub fn new(text: &'a str) -> Parser<'a> {
-        Parser { text, here: Place { at: 0, len: 0, state: S::Base, pushed: None }, stack: Vec::new(), ignore: false, want_host: false }
+        Parser { text, here: Place { at: 0, len: 0, state: S::Base, pushed: None }, stack: Vec::new(), ignore: false, want_host: false, pace: Pace::default() }
     }
 
     fn passes(&mut self, test: T, c: Option<char>, nested: usize) -> bool {
@@ -605,8 +608,14 @@ impl<'a> Parser<'a> {
         if nested >= NESTED_MAX {
             return false;
         }
-        let mut p =
-            Parser { text: &self.text[self.here.at..], here: Place { at: 0, len: 0, state, pushed: None }, stack: Vec::new(), ignore: false, want_host };
+        let mut p = Parser {
+            text: &self.text[self.here.at..],
+            here: Place { at: 0, len: 0, state, pushed: None },
+            stack: Vec::new(),
+            ignore: false,
+            want_host,
+            pace: Pace::default(),
+        };
         match p.token(nested + 1) {
             Some((k, t)) if k == kind => {
                 self.here.at += t.len();
@@ -630,6 +639,9 @@ impl<'a> Parser<'a> {
         self.here.pushed = None;
         self.here.len = 0;
         loop {
+            if self.pace.stop(16) {
+                return None;
+            }
             let c = self.text[self.here.at..].chars().next();
             let list = rules(self.here.state);
             let mut at = self.here.pushed.take().map_or(0, |i| i + 1).min(list.len() - 1);

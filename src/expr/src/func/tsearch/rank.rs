@@ -4,6 +4,7 @@
 
 use super::matching::{holds, Document, Known};
 use repr::error::state;
+use repr::interrupt::Pace;
 use repr::tsearch::{Lexeme, Node, Operand, Place, TsQuery, TsVector, POSITION_LIMIT};
 use repr::SqlError;
 
@@ -220,9 +221,10 @@ fn spots<'a>(v: &'a TsVector, n: &'a Node) -> Vec<Spot<'a>> {
 }
 
 /// The next cover from spot `from` on: a shortest run of spots in which the query holds; its first and last spot.
-fn cover(doc: &[Spot<'_>], from: usize, n: &Node) -> Option<(usize, usize)> {
-    let end = (from..doc.len()).find(|end| holds(n, &Window(&doc[from..=*end])))?;
-    let begin = (from..=end).rev().find(|begin| holds(n, &Window(&doc[*begin..=end])))?;
+fn cover(doc: &[Spot<'_>], from: usize, n: &Node, pace: &Pace) -> Option<(usize, usize)> {
+    let holds = |begin: usize, end: usize| pace.stop(64 + end - begin) || holds(n, &Window(&doc[begin..=end]));
+    let end = (from..doc.len()).find(|end| holds(from, *end))?;
+    let begin = (from..=end).rev().find(|begin| holds(*begin, end))?;
     Some((begin, end))
 }
 
@@ -231,7 +233,8 @@ pub fn rank_cover(w: &Weights, v: &TsVector, q: &TsQuery, method: i32) -> f32 {
     let Some(n) = &q.0 else { return 0.0 };
     let doc = spots(v, n);
     let (mut rank, mut sum_distance, mut extents, mut previous, mut from) = (0f64, 0f64, 0u32, 0f64, 0usize);
-    while let Some((begin, end)) = cover(&doc, from, n) {
+    let pace = Pace::default();
+    while let Some((begin, end)) = cover(&doc, from, n, &pace) {
         from = begin + 1;
         let inverse: f64 = doc[begin..=end].iter().map(|s| 1.0 / f64::from(w[usize::from(s.place.weight)])).sum();
         let (p, q) = (i32::from(doc[begin].place.pos), i32::from(doc[end].place.pos));
