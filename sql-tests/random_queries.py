@@ -32,7 +32,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests"))
 
-from corpus import Outcome, Wire  # noqa: E402
+from corpus import FIRST_USER_OID, Outcome, Wire  # noqa: E402
 from harness.riverdelta import Riverdelta  # noqa: E402
 from harness.subscribe import Subscription  # noqa: E402
 
@@ -44,9 +44,13 @@ TABLES = {
     "e": [("x", "int"), ("y", "int")],
     "z": [("k", "int"), ("c", "chr"), ("i", "ivl"), ("j", "jsb"), ("m", "stamp")],
     "h": [("k", "int"), ("v", "arr"), ("r", "rng"), ("s", "txt")],
+    "c": [("k", "int"), ("g", "row"), ("l", "nar"), ("q", "mrg"), ("o", "enu")],
 }
+# What the schema has beside them.
+MADE = ["CREATE TYPE pair AS (a int, b numeric)", "CREATE TYPE mood AS ENUM ('sad', 'ok', 'glad')"]
 SQL_TYPE = {"int": "int", "big": "int8", "num": "numeric", "flt": "float8", "txt": "text", "bool": "bool", "date": "date",
-            "chr": "char(3)", "ivl": "interval", "jsb": "jsonb", "stamp": "timestamptz", "arr": "int[]", "rng": "int4range"}
+            "chr": "char(3)", "ivl": "interval", "jsb": "jsonb", "stamp": "timestamptz", "arr": "int[]", "rng": "int4range", "row": "pair", "nar": "numeric[]",
+            "mrg": "nummultirange", "enu": "mood"}
 VALUES = {
     "int": ["NULL", "0", "1", "2", "3", "4", "-1", "1", "2"],
     "num": ["NULL", "1", "1.0", "1.00", "2.5", "0", "2.50", "-3", "10", "7.125", "'NaN'", "'Infinity'"],
@@ -59,6 +63,10 @@ VALUES = {
     "jsb": ["NULL", "'1'", "'1.0'", "'null'", "'[1, 2.00]'", "'{\"a\": 1.50, \"b\": null}'", "'\"x\"'", "'[1.0, 2]'"],
     "arr": ["NULL", "'{}'", "'{1}'", "'{2,1}'", "'{1,NULL,2}'", "'{3,3}'"],
     "rng": ["NULL", "'empty'", "'[1,3)'", "'(0,2]'", "'[2,)'", "'(,)'"],
+    "row": ["NULL", "'(1,1.0)'", "'(1,1.00)'", "'(,)'", "'(2,)'", "'(,NaN)'"],
+    "nar": ["NULL", "'{}'", "'{1.0}'", "'{1.00}'", "'{NULL,2.5}'", "'{{1,2},{3,4.0}}'"],
+    "mrg": ["NULL", "'{}'", "'{[1.0,2.5)}'", "'{[1.00,2.50)}'", "'{(,0],[3,)}'", "'{[1,1]}'"],
+    "enu": ["NULL", "'sad'", "'glad'", "'ok'"],
     "stamp": ["NULL", "'2024-03-31 01:30:00+00'", "'2024-03-31 02:30:00+01'", "'-infinity'", "'1999-12-31 23:59:59.999999+00'"],
 }
 
@@ -162,6 +170,8 @@ class Gen:
             return self.d.pick([f"({a})[1]", f"cardinality({a})", f"upper({self.expr('rng', refs, depth)})"])
         if kind == 6 and self.d.chance(10):
             return f"(10 {FALLIBLE} {x()})"
+        if kind == 6 and any(r.typ == "row" for r in refs):
+            return f"({self.expr('row', refs, depth)}).a"
         return self.general("int", refs, depth)
 
     def big_expr(self, refs, depth):
@@ -249,6 +259,24 @@ class Gen:
             return f"({self.expr('jsb', refs, depth)} -> 'a')"
         return f"CASE WHEN {self.expr('bool', refs, depth)} THEN {self.expr('jsb', refs, depth)} ELSE {self.expr('jsb', refs, depth)} END"
 
+    def row_expr(self, refs, depth):
+        if self.d.chance(40):
+            return f"(ROW({self.expr('int', refs, depth)}, {self.expr('num', refs, depth)})::pair)"
+        return self.general("row", refs, depth)
+
+    def nar_expr(self, refs, depth):
+        if self.d.chance(40):
+            return f"ARRAY[{self.expr('num', refs, depth)}, {self.expr('num', refs, depth)}]"
+        return self.general("nar", refs, depth)
+
+    def mrg_expr(self, refs, depth):
+        if self.d.chance(40):
+            return f"({self.expr('mrg', refs, depth)} {self.d.pick('+*-')} {self.expr('mrg', refs, depth)})"
+        return self.general("mrg", refs, depth)
+
+    def enu_expr(self, refs, depth):
+        return self.general("enu", refs, depth)
+
     def stamp_expr(self, refs, depth):
         if self.d.chance(30):
             return f"({self.expr('stamp', refs, depth)} + interval '1 day')"
@@ -257,7 +285,7 @@ class Gen:
     def bool_expr(self, refs, depth):
         kind = self.d.below(18)
         if kind == 17:
-            typ = self.d.pick(["rng", "arr"])
+            typ = self.d.pick(["rng", "arr", "mrg", "nar"])
             if typ == "rng" and self.d.chance(50):
                 return f"({self.expr('rng', refs, depth)} @> {self.expr('int', refs, depth)})"
             if typ == "arr" and self.d.chance(50):
@@ -345,6 +373,11 @@ class Gen:
             return f"array_agg({distinct()}{x} ORDER BY {x}{self.d.pick(['', ' DESC'])}){filt}"
         if typ == "rng":
             return f"range_merge(range_agg({arg('rng')}){filt})"
+        if typ == "mrg":
+            return f"range_intersect_agg({arg('mrg')}){filt}"
+        if typ == "nar":
+            x = arg("num")
+            return self.d.pick([f"array_agg({distinct()}{x} ORDER BY {x}){filt}", f"max({arg('nar')}){filt}"])
         if typ == "int":
             return f"{self.d.pick(['min', 'max', 'bit_or', 'bit_and'])}({distinct()}{arg('int')}){filt}"
         if typ == "num":
@@ -368,7 +401,7 @@ class Gen:
             return f"string_agg({distinct()}{x}, ',' ORDER BY {x}{self.d.pick(['', ' DESC NULLS LAST'])}){filt}"
         if typ == "bool":
             return f"{self.d.pick(['bool_and', 'bool_or'])}({arg('bool')}){filt}"
-        if typ in ("date", "chr", "ivl", "stamp"):
+        if typ in ("date", "chr", "ivl", "stamp", "enu"):
             return f"{self.d.pick(['min', 'max'])}({arg(typ)}){filt}"
         if typ == "jsb":
             x = arg("jsb")
@@ -380,8 +413,10 @@ class Gen:
     def relation(self, depth, outer, lateral_refs) -> tuple[str, list]:
         """One item of FROM with its columns; `lateral_refs` may be named by a LATERAL one."""
         alias = self.name("q")
-        kind = self.d.below(13)
-        if kind == 12:
+        kind = self.d.below(14)
+        if kind == 13 and lateral_refs:
+            return self.for_each(alias, outer, lateral_refs)
+        if kind >= 12:
             a, b = self.expr("int", lateral_refs, 1) if lateral_refs else "2", self.d.pick(["1", "3", "0"])
             return (f"ROWS FROM (generate_series(1, least({a}, 3)), generate_series(0, {b})) WITH ORDINALITY {alias}(g, h, o)",
                     [Ref(f"{alias}.g", "int"), Ref(f"{alias}.h", "int"), Ref(f"{alias}.o", "big")])
@@ -410,8 +445,33 @@ class Gen:
         head = "LATERAL " if lateral else ""
         return f"{head}({sub}) {alias}({', '.join(names)})", [Ref(f"{alias}.{n}", t) for n, t in zip(names, columns)]
 
+    def for_each(self, alias, outer, refs):
+        """LATERAL: an aggregate, or the first rows, of what a table has for each row."""
+        table, columns = self.d.pick(list(TABLES.items()))
+        q = self.name("q")
+        inner = [Ref(f"{q}.{c}", t) for c, t in columns]
+        pairs = [(a, b) for a in inner for b in refs if a.typ == b.typ]
+        a, b = self.d.pick(pairs) if pairs else (Ref("1", "int"), Ref("1", "int"))
+        where = f"{a.sql} {self.d.pick(['=', '=', '<=', '<>', 'IS NOT DISTINCT FROM'])} {b.sql}"
+        if self.d.chance(50):
+            typ = self.d.pick(["big", "int", "txt", "num"])
+            agg = self.aggregate_of(typ, inner, [], 1)
+            return f"LATERAL (SELECT {agg} FROM {table} {q} WHERE {where}) {alias}(c0)", [Ref(f"{alias}.c0", typ)]
+        names = [f"c{i}" for i in range(len(columns))]
+        order = ", ".join(f"{r.sql}{self.d.pick(['', ' DESC'])}" for r in inner)
+        return (f"LATERAL (SELECT * FROM {table} {q} WHERE {where} ORDER BY {order} LIMIT {self.d.pick('12')}{self.d.pick(['', ' OFFSET 1'])}) {alias}({', '.join(names)})",
+                [Ref(f"{alias}.{n}", t) for n, (_, t) in zip(names, columns)])
+
     def merged(self, depth, alias):
         """A join with USING or NATURAL, all columns."""
+        if self.d.chance(20):
+            tables = [self.d.pick([t for t in TABLES.items() if ("k", "int") in t[1]]) for _ in range(3)]
+            sql = f"{tables[0][0]} x1"
+            for i, (t, _) in enumerate(tables[1:]):
+                sql += f" {self.d.pick(['FULL', 'FULL', 'LEFT', 'RIGHT', 'INNER'])} JOIN {t} x{i + 2} USING (k)"
+            types = ["int"] + [ty for _, columns in tables for c, ty in columns if c != "k"]
+            names = [f"m{i}" for i in range(len(types))]
+            return f"(SELECT * FROM {sql}) {alias}({', '.join(names)})", [Ref(f"{alias}.{n}", t) for n, t in zip(names, types)]
         (a, left), (b, right) = self.d.pick(list(TABLES.items())), self.d.pick(list(TABLES.items()))
         common = [c for c in left if c in right]
         kind = self.d.pick(["", "LEFT ", "RIGHT ", "FULL "])
@@ -464,7 +524,8 @@ class Gen:
     # Queries. `types`: of the columns wanted, or None for any.
 
     def query(self, depth, outer, types) -> tuple[str, list[str]]:
-        types = types or [self.d.pick(["int", "int", "txt", "num", "big", "flt", "bool", "date", "chr", "ivl", "jsb", "stamp", "arr", "rng"]) for _ in range(1 + self.d.below(3))]
+        types = types or [self.d.pick(["int", "int", "txt", "num", "big", "flt", "bool", "date", "chr", "ivl", "jsb", "stamp", "arr", "rng",
+                                      "row", "nar", "mrg", "enu"]) for _ in range(1 + self.d.below(3))]
         if depth > 0 and not self.small() and self.d.chance(12):
             return self.set_operation(depth, outer, types)
         sql = self.select(depth, outer, types)
@@ -473,6 +534,8 @@ class Gen:
         return sql, types
 
     def limited(self, sql, n) -> str:
+        if " ORDER BY o" in sql and sql.startswith("SELECT DISTINCT ON"):
+            sql = f"SELECT * FROM ({sql}) {self.name('q')}"
         orders = [f"{i + 1}{self.d.pick(['', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'])}" for i in range(n)]
         kind = self.d.below(5)
         if kind == 4:
@@ -498,6 +561,8 @@ class Gen:
         frm, refs = self.source(depth, outer)
         where = self.where(refs + outer, depth)
         kind = self.d.below(10)
+        if self.d.chance(6):
+            return self.top_of_each(f"{frm}{where}", refs + outer, depth, types)
         if kind <= 5:
             distinct = self.d.pick(["", "", "", "DISTINCT "])
             items = [self.expr(t, refs + outer, depth) for t in types]
@@ -512,6 +577,16 @@ class Gen:
         if kind <= 7:
             return self.grouped(frm, refs, where, depth, outer, types)
         return self.windowed(f"{frm}{where}", refs, "", depth, outer, types)
+
+    def top_of_each(self, body, refs, depth, types) -> str:
+        """The first rows of each group, by number or by rank."""
+        names = [f"o{i}" for i in range(len(types))]
+        items = ", ".join(f"{self.expr(t, refs, depth)} AS {n}" for t, n in zip(types, names))
+        order = ", ".join(n + self.d.pick(["", " DESC", " NULLS FIRST"]) for n in reversed(names))
+        fn = self.d.pick(["row_number", "rank", "dense_rank"])
+        q = self.name("q")
+        return (f"SELECT {', '.join(names)} FROM (SELECT *, {fn}() OVER (PARTITION BY {self.d.pick(names)} ORDER BY {order}) AS place FROM (SELECT {items} FROM {body}) {q}) "
+                f"{self.name('q')} WHERE place {self.d.pick(['<= 1', '<= 2', '= 2', '< 3', '> 1'])}")
 
     def grouped(self, frm, refs, where, depth, outer, types) -> str:
         keys = []
@@ -559,8 +634,10 @@ class Gen:
         return f"SELECT {', '.join(items)} FROM {frm}{where}{clause}{having}"
 
     def windowed(self, body, refs, tail, depth, outer, types) -> str:
-        # One: between copies of a row it is nowhere said which has the first number of one window and which that of another.
+        # One that tells equal rows apart: between copies of a row it is nowhere said which has the first number of one window and which that of another.
         windows = [Ref(*self.window(self.d.pick(types + ["big"]), refs, depth), plain=False)]
+        while refs and self.d.chance(25):
+            windows.append(Ref(*self.window_of_peers(refs), plain=False))
         items = [self.expr(t, refs + windows + outer, min(depth, 2)) for t in types]
         if not any(w.sql in x for w in windows for x in items):
             w = windows[0]
@@ -597,11 +674,29 @@ class Gen:
         agg = {"int": f"{self.d.pick(['max', 'min'])}({arg})", "big": f"{self.d.pick(['count', 'sum'])}({self.expr('int', refs, 1)})",
                "num": f"{self.d.pick(['sum', 'avg', 'min', 'max'])}({arg})", "flt": f"{self.d.pick(['sum', 'max'])}({arg})",
                "txt": f"{self.d.pick(['min', 'max'])}({arg})", "bool": f"bool_or({arg})", "date": f"max({arg})", "chr": f"min({arg})", "ivl": f"sum({arg})",
-               "stamp": f"max({arg})", "jsb": f"first_value({arg})", "arr": f"max({arg})", "rng": f"last_value({arg})"}[typ]
-        if typ in ("jsb", "rng"):
+               "stamp": f"max({arg})", "jsb": f"first_value({arg})", "arr": f"max({arg})", "rng": f"last_value({arg})",
+               "row": f"last_value({arg})", "nar": f"max({arg})", "mrg": f"range_agg({arg})", "enu": f"min({arg})"}[typ]
+        if typ in ("jsb", "rng", "row"):
             return f"{agg} OVER ({partition}ORDER BY {total})", typ
         filt = f" FILTER (WHERE {self.expr('bool', refs, 1)})" if self.d.chance(15) else ""
         return f"{agg}{filt} OVER ({partition}{order}{frame})", typ
+
+    def window_of_peers(self, refs) -> tuple[str, str]:
+        """A window function that gives equal rows the same."""
+        over = f"PARTITION BY {self.d.pick(refs).sql} " if self.d.chance(50) else ""
+        over += f"ORDER BY {self.d.pick(refs).sql}{self.d.pick(['', ' DESC', ' NULLS FIRST'])}"
+        kind = self.d.below(4)
+        if kind == 0:
+            return f"{self.d.pick(['rank', 'dense_rank'])}() OVER ({over})", "big"
+        if kind == 1:
+            return f"round({self.d.pick(['cume_dist', 'percent_rank'])}() OVER ({over})::numeric, 4)", "num"
+        bounds = [("UNBOUNDED PRECEDING", "CURRENT ROW"), ("1 PRECEDING", "1 FOLLOWING"), ("CURRENT ROW", "UNBOUNDED FOLLOWING"), ("2 PRECEDING", "1 PRECEDING"),
+                  ("1 FOLLOWING", "UNBOUNDED FOLLOWING"), ("UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING")]
+        start, end = self.d.pick(bounds)
+        exclude = self.d.pick(["", " EXCLUDE GROUP", " EXCLUDE NO OTHERS"])
+        arg = self.expr("int", refs, 1)
+        agg = self.d.pick([f"count({arg})", f"sum({arg})", f"max({arg})::int8", "count(*)"])
+        return f"{agg} OVER ({over} GROUPS BETWEEN {start} AND {end}{exclude})", "big"
 
     def frame(self, refs, order) -> tuple[str, str]:
         """A frame and the order that it needs."""
@@ -705,17 +800,25 @@ class Changes:
         rng, out = self.rng, []
         for table in rng.sample(list(TABLES), rng.randint(1, len(TABLES))):
             kind = rng.random()
-            if n == 0 or kind < 0.5:
+            undone = n > 0 and rng.random() < 0.15
+            if undone:
+                out.append("SAVEPOINT before")
+            if n == 0 or kind < 0.45:
                 out.append(self.rows(table, rng.randint(1, 6)))
+            elif kind < 0.5 and self.next_id:
+                out.append(f"INSERT INTO {table} SELECT * FROM {table} WHERE {self.where(table)}" if table != "w" else
+                           f"INSERT INTO w (id, k) VALUES ({rng.randint(1, self.next_id)}, 7) ON CONFLICT (id) DO UPDATE SET k = w.k + 1")
             elif kind < 0.68:
                 out.append(f"DELETE FROM {table} WHERE {self.where(table)}")
             elif kind < 0.72:
-                out.append(f"DELETE FROM {table}")
+                out.append(rng.choice(["DELETE FROM {}", "TRUNCATE {}"]).format(table))
             else:
                 settable = [c for c in TABLES[table] if c[0] != "id"]
                 c, t = rng.choice(settable)
                 value = f"{c} + 1" if t == "int" and rng.random() < 0.3 else f"({rng.choice(VALUES[t])})::{SQL_TYPE[t]}"
                 out.append(f"UPDATE {table} SET {c} = {value} WHERE {self.where(table)}")
+            if undone:
+                out.append(rng.choice(["ROLLBACK TO before", "RELEASE before"]))
         return out
 
 
@@ -745,6 +848,8 @@ def plain(rows: list[tuple], oids: list[int]) -> collections.Counter:
             return f"{span(v)}"
         if oid == 3802:
             return json.dumps(json.loads(v, parse_int=decimal.Decimal, parse_float=decimal.Decimal), sort_keys=True, default=lambda d: float(d))
+        if oid in (1231, 4532) or oid >= FIRST_USER_OID:
+            return re.sub(r"\d+\.\d+", lambda m: f"{decimal.Decimal(m[0]).normalize():f}", v)
         if oid in (700, 701):
             return f"{float(v) + 0.0:.11g}".replace("-0", "0") if float(v) == 0 else f"{float(v):.11g}"
         return v
@@ -782,6 +887,8 @@ class Judge:
         self.both(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
         self.both(f"CREATE SCHEMA {self.schema}")
         self.path()
+        for sql in MADE:
+            self.both(sql)
         for t, columns in TABLES.items():
             self.both(f"CREATE TABLE {t} ({', '.join(f'{c} {SQL_TYPE[ty]}' + (' PRIMARY KEY' if c == 'id' else '') for c, ty in columns)})")
 
@@ -807,6 +914,32 @@ class Judge:
     def apply(self, batch: list[str]):
         for sql in ["BEGIN", *batch, "COMMIT"]:
             self.both(sql)
+
+    def turn(self, rng: random.Random, views: dict):
+        """What must change no answer: indexes, views made again or built upon, columns that come and go."""
+        kind, table, view = rng.randrange(6), rng.choice(list(TABLES)), rng.choice(list(views) or [""])
+        column = rng.choice(TABLES[table])[0]
+        if kind == 0:
+            self.rd.run(f"CREATE INDEX IF NOT EXISTS {table}_{column}_i ON {table} ({column})")
+        elif kind == 1:
+            self.rd.run(f"DROP INDEX IF EXISTS {table}_{column}_i")
+        elif kind == 2 and view:
+            self.must(f"CREATE INDEX IF NOT EXISTS {view}_i ON {view} (c0)")
+        elif kind == 3 and view.startswith("v") and f"w{view[1:]}" not in views:
+            self.must(f"CREATE OR REPLACE MATERIALIZED VIEW {view} AS {views[view]}")
+        elif kind == 4:
+            self.both(f"ALTER TABLE {table} ADD COLUMN more int DEFAULT 7")
+            if rng.random() < 0.5:
+                self.both(f"ALTER TABLE {table} DROP COLUMN more")
+            else:
+                self.both(f"ALTER TABLE {table} RENAME more TO other_{rng.randrange(1 << 30)}")
+        elif view:
+            self.must(f"CREATE TEMPORARY VIEW x_{rng.randrange(1 << 30)} AS SELECT * FROM {view}")
+
+    def must(self, sql: str):
+        o = self.rd.run(sql)
+        if o.state:
+            raise RuntimeError(f"{o.state} {o.message}: {sql}")
 
     def check(self, view: str, sql: str):
         want = self.pg.run(sql)
@@ -837,7 +970,7 @@ class Judge:
         self.counts["rows"] += len(want.rows)
 
 
-def run_queries(judge: Judge, queries: list[str], changes: list, restart=None, subscribe=False) -> list[tuple[str, Fault, int]]:
+def run_queries(judge: Judge, queries: list[str], changes: list, restart=None, subscribe=False, turns: random.Random | None = None) -> list[tuple[str, Fault, int]]:
     """The round for these queries. Returns the faults: the query, what did not hold, after which batch."""
     judge.begin()
     faults, views = [], {}
@@ -848,14 +981,17 @@ def run_queries(judge: Judge, queries: list[str], changes: list, restart=None, s
                 over = "SELECT c0, count(*) AS n FROM {} q GROUP BY c0", "SELECT q.c0, x FROM {} q LEFT JOIN e ON e.x = 1", "SELECT DISTINCT c0 FROM {} q"
                 if n % 2 == 0 and judge.create(f"w{n}", over[n // 2 % 3].format(f"({sql})"), over[n // 2 % 3].format(f"v{n}")):
                     views[f"w{n}"] = over[n // 2 % 3].format(f"({sql})")
+                    if judge.create(f"x{n}", f"SELECT q.c0, count(*) OVER () AS n FROM ({views[f'w{n}']}) q", f"SELECT q.c0, count(*) OVER () AS n FROM w{n} q"):
+                        views[f"x{n}"] = f"SELECT q.c0, count(*) OVER () AS n FROM ({views[f'w{n}']}) q"
         except Fault as f:
             faults.append((sql, f, -1))
-    subscription = None
+    subscription, states = None, {}
     # A subscription ends with the first error of its view.
     lasting = [v for v, sql in views.items() if f"10 {FALLIBLE}" not in sql]
     if subscribe and lasting:
         name = max(lasting)
         subscription = Subscription(judge.server, f"{judge.schema}.{name}")
+        subscription.on_close = lambda t, rows: states.update({t: rows})
         subscribed = views[name]
     for n, batch in enumerate(changes):
         judge.apply(batch)
@@ -866,6 +1002,8 @@ def run_queries(judge: Judge, queries: list[str], changes: list, restart=None, s
             restart()
             judge.rd = Wire(judge.server.dsn)
             judge.path()
+        if turns and turns.random() < 0.3:
+            judge.turn(turns, views)
         for view, sql in list(views.items()):
             try:
                 judge.check(view, sql)
@@ -878,8 +1016,19 @@ def run_queries(judge: Judge, queries: list[str], changes: list, restart=None, s
             try:
                 escaped = [tuple(None if v is None else v.replace("\\", "\\\\") for v in r) for r in want.rows]
                 subscription.wait_for(escaped, 20)
+                # At each progress the sum is the view as of then. The first tells the time of the snapshot, which comes after it.
+                for t in sorted(states)[1:]:
+                    o = judge.rd.run(f"SELECT * FROM {name} AS OF {t}")
+                    escaped = sorted((tuple(None if v is None else v.replace("\\", "\\\\") for v in r) for r in o.rows), key=repr)
+                    if o.state == "22023":
+                        continue  # before it was made, or too long ago
+                    if o.state or escaped != states[t]:
+                        raise AssertionError(f"as of {t}: {o.state} {o.message}, sum {states[t][:6]}, view {escaped[:6]}")
+                    judge.counts["progress"] += 1
             except (AssertionError, TimeoutError) as e:
-                faults.append((subscribed, Fault("subscribe", str(e)[:500]), len(changes)))
+                # ALTER TABLE makes the views over the table anew.
+                if "was dropped" not in str(subscription.error):
+                    faults.append((subscribed, Fault("subscribe", str(e)[:500]), len(changes)))
         subscription.close()
     judge.end()
     return faults
@@ -942,7 +1091,7 @@ def run_round(judge: Judge, seed: int, queries: int = 6, batches: int = 5, resta
     made = queries_of(seed, queries)
     changes = Changes(random.Random(f"{seed}/changes"))
     batches = [changes.batch(n) for n in range(batches)]
-    return made, batches, run_queries(judge, [sql for sql, _ in made], batches, restart, subscribe)
+    return made, batches, run_queries(judge, [sql for sql, _ in made], batches, restart, subscribe, random.Random(f"{seed}/turns"))
 
 
 def main():

@@ -4,6 +4,8 @@ import collections
 import random
 
 import pytest
+import random_queries
+import random_recursion
 from corpus import Wire
 from harness.riverdelta import Riverdelta
 
@@ -81,6 +83,23 @@ def test_maintained(pg, tmp_path, workers, long):
             want, once, kept = must(judge, sql), must(rd, sql), must(rd, f"SELECT * FROM {head.split()[0]}")
             assert collections.Counter(want.rows) == collections.Counter(once.rows) == collections.Counter(kept.rows), f"batch {n}, {head}"
     assert server.stop() == 0 and not server.panics()
+
+
+@pytest.mark.timeout(3600)
+def test_random_mutual(pg, tmp_path, long):
+    """Bodies that name each other at will, round for round beside PostgreSQL (sql-tests/random_recursion.py)."""
+    first = random.randrange(1 << 30) if long else 1
+    server = Riverdelta(tmp_path / "rd", workers=2).start()
+    judge = random_queries.Judge(pg.dsn, server, "random_recursion")
+    try:
+        for seed in range(first, first + (300 if long else 5)):
+            again = (lambda: server.restart(kill=True, workers=3 - server.workers)) if seed % 5 == 0 else None
+            faults = random_recursion.run_round(judge, seed, restart=again)
+            assert not faults, f"seed {seed}:\n" + "\n".join(f"batch {n}: {f}\n  {sql}" for sql, f, n in faults)
+        assert not server.panics(), server.panics()
+    finally:
+        server.stop()
+    assert judge.counts["compared"] > 30, judge.counts
 
 
 def test_endless_with_limit(db):
