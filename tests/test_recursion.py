@@ -92,8 +92,8 @@ def test_random_mutual(pg, tmp_path, long):
     server = Riverdelta(tmp_path / "rd", workers=2).start()
     judge = random_queries.Judge(pg.dsn, server, "random_recursion")
     try:
-        for seed in range(first, first + (300 if long else 5)):
-            again = (lambda: server.restart(kill=True, workers=3 - server.workers)) if seed % 5 == 0 else None
+        for seed in range(first, first + (300 if long else 3)):
+            again = (lambda: server.restart(kill=True, workers=3 - server.workers)) if seed % 3 == 0 else None
             faults = random_recursion.run_round(judge, seed, restart=again)
             assert not faults, f"seed {seed}:\n" + "\n".join(f"batch {n}: {f}\n  {sql}" for sql, f, n in faults)
         assert not server.panics(), server.panics()
