@@ -513,6 +513,9 @@ impl Session {
     async fn rename(&mut self, kind: ObjectKind, object: &ObjectRef, to: String) -> Result<Response, SqlError> {
         let item = self.existing(object)?;
         let schema = item.schema.clone();
+        if item.name == to {
+            return Err(SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{to}\" already exists")));
+        }
         self.rename_relation(item, schema, to)?;
         Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
     }

@@ -521,7 +521,9 @@ impl Parser<'_> {
         self.expect_kw("index")?;
         let concurrently = self.eat_kw("concurrently");
         let if_not_exists = self.if_not_exists()?;
-        let name = if self.is_kw("on") || self.is_kw("in") { None } else { Some(self.col_id()?) };
+        // What is not to be there yet has a name.
+        let named = !default && if_not_exists || !(self.is_kw("on") || self.is_kw("in"));
+        let name = if named { Some(self.col_id()?) } else { None };
         let _ = concurrently;
         if self.eat_kws(&["in", "cluster"]) {
             return Err(SqlError::unsupported("IN CLUSTER", "leave it out").at(self.pos()));

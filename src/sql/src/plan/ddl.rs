@@ -170,11 +170,7 @@ impl Binder<'_> {
                 sequences.push(ColumnSequence { column: first + i, identity: None, spec, name: None });
             }
             let not_null = c.not_null || c.identity.is_some() || serial.is_some();
-            if matches!(ty.ty, SqlType::Unknown | SqlType::Void) || matches!(&ty.ty, SqlType::Record(r) if r.name.is_none()) {
-                return Err(
-                    SqlError::new(state::INVALID_TABLE_DEFINITION, format!("column \"{}\" has pseudo-type {}", c.name.name, ty.ty.sql_name())).at(c.name.pos)
-                );
-            }
+            self.check_column_type(&c.name.name, &ty.ty, c.name.pos)?;
             desc.names.push(c.name.name.clone());
             desc.types.push(ty.with_nullable(!not_null));
         }
@@ -383,6 +379,15 @@ impl Binder<'_> {
             out.push(i);
         }
         Ok(out)
+    }
+
+    /// Errors: 42P16 for a column or field of a type that has no values of its own.
+    pub fn check_column_type(&self, column: &str, ty: &SqlType, pos: Pos) -> Result<(), SqlError> {
+        if matches!(ty, SqlType::Unknown | SqlType::Void) || matches!(ty, SqlType::Record(r) if r.name.is_none()) {
+            let message = format!("column \"{column}\" has pseudo-type {}", ty.sql_name());
+            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message).at(pos));
+        }
+        Ok(())
     }
 
     pub fn create_table_as(&self, c: &ast::CreateTableAs, query: SelectPlan) -> Result<Plan, SqlError> {

@@ -677,14 +677,18 @@ fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], 
     let bad = |m: String| SqlError::new(state::SYNTAX_ERROR, m);
     let (mut format, mut delimiter, mut null, mut header) = ("text".to_owned(), None, None, CopyHeader::No);
     let (mut quote, mut escape) = (None, None);
-    let (mut force_quote, mut force_not_null, mut force_null) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut force_quote, mut force_not_null, mut force_null) = (None, None, None);
     let one_byte = |o: &ast::DdlOption| -> Result<u8, SqlError> {
         match option_text(&o.value).as_bytes() {
             [b] => Ok(*b),
             _ => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("COPY {} must be a single one-byte character", o.name))),
         }
     };
-    let list = |o: &ast::DdlOption| -> Result<Vec<usize>, SqlError> {
+    let unsupported = |m: &str| Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m));
+    let invalid = |m: &str| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
+    // The lists of columns are looked at last, as errors in the other options come first.
+    let list = |o: Option<&ast::DdlOption>| -> Result<Vec<usize>, SqlError> {
+        let Some(o) = o else { return Ok(Vec::new()) };
         match &o.value {
             ast::OptionValue::Word(w) if w == "*" => Ok(columns.to_vec()),
             ast::OptionValue::List(items) => items
@@ -697,7 +701,10 @@ fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], 
             _ => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("argument to option \"{}\" must be a list of column names", o.name))),
         }
     };
-    for o in options {
+    for (i, o) in options.iter().enumerate() {
+        if options[..i].iter().any(|x| x.name == o.name) {
+            return Err(bad("conflicting or redundant options".into()).at(o.pos));
+        }
         match o.name.as_str() {
             "format" => format = option_text(&o.value).to_ascii_lowercase(),
             "delimiter" => delimiter = Some(one_byte(o)?),
@@ -712,19 +719,48 @@ fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], 
             }
             "quote" => quote = Some(one_byte(o)?),
             "escape" => escape = Some(one_byte(o)?),
-            "force_quote" => force_quote = list(o)?,
-            "force_not_null" => force_not_null = list(o)?,
-            "force_null" => force_null = list(o)?,
+            "force_quote" => force_quote = Some(o),
+            "force_not_null" => force_not_null = Some(o),
+            "force_null" => force_null = Some(o),
             "freeze" | "oids" | "encoding" => {}
             other => return Err(bad(format!("option \"{other}\" not recognized")).at(o.pos)),
         }
     }
-    let csv_only = [("quote", quote.is_some()), ("escape", escape.is_some())];
+    if delimiter.is_some_and(|d| matches!(d, b'\r' | b'\n')) {
+        return invalid("COPY delimiter cannot be newline or carriage return");
+    }
+    if null.as_ref().is_some_and(|n| n.contains(['\r', '\n'])) {
+        return invalid("COPY null representation cannot use newline or carriage return");
+    }
+    let holds = |null: &Option<String>, c: u8| null.as_ref().is_some_and(|n| n.as_bytes().contains(&c));
+    let csv_only = [
+        ("quote", quote.is_some()),
+        ("escape", escape.is_some()),
+        ("force quote", force_quote.is_some()),
+        ("force not null", force_not_null.is_some()),
+        ("force null", force_null.is_some()),
+    ];
     match format.as_str() {
         "csv" => {
-            let quote = quote.unwrap_or(b'"');
+            let (delimiter, quote) = (delimiter.unwrap_or(b','), quote.unwrap_or(b'"'));
+            if delimiter == quote {
+                return invalid("COPY delimiter and quote must be different");
+            }
+            match (force_quote, force_not_null, force_null) {
+                (Some(_), _, _) if from => return unsupported("COPY force quote only available using COPY TO"),
+                (_, Some(_), _) if !from => return unsupported("COPY force not null only available using COPY FROM"),
+                (_, _, Some(_)) if !from => return unsupported("COPY force null only available using COPY FROM"),
+                _ => {}
+            }
+            if holds(&null, delimiter) {
+                return unsupported("COPY delimiter must not appear in the NULL specification");
+            }
+            if holds(&null, quote) {
+                return unsupported("CSV quote character must not appear in the NULL specification");
+            }
+            let (force_quote, force_not_null, force_null) = (list(force_quote)?, list(force_not_null)?, list(force_null)?);
             Ok(CopyFormat::Csv {
-                delimiter: delimiter.unwrap_or(b','),
+                delimiter,
                 null: null.unwrap_or_default(),
                 header,
                 quote,
@@ -741,6 +777,9 @@ fn copy_format(options: &[ast::DdlOption], names: &[String], columns: &[usize], 
             // These could be data or part of an escape.
             if let Some(d) = delimiter.filter(|d| matches!(d, b'\\' | b'.' | b'a'..=b'z' | b'0'..=b'9')) {
                 return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("COPY delimiter cannot be \"{}\"", char::from(d))));
+            }
+            if holds(&null, delimiter.unwrap_or(b'\t')) {
+                return unsupported("COPY delimiter must not appear in the NULL specification");
             }
             Ok(CopyFormat::Text { delimiter: delimiter.unwrap_or(b'\t'), null: null.unwrap_or_else(|| "\\N".into()), header })
         }

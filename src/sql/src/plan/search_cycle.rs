@@ -24,7 +24,7 @@ pub fn expand(c: &Cte, q: &Query, names: &[String]) -> Result<(Cte, Query), SqlE
     }
     let mut right = (**right).clone();
     let QueryBody::Select(term) = &mut right.body else {
-        return Err(refused("with a SEARCH or CYCLE clause, the right side of the UNION must be a SELECT".into()));
+        return Err(bad("with a SEARCH or CYCLE clause, the right side of the UNION must be a SELECT".into()));
     };
     let shadowed = right.with.as_ref().is_some_and(|w| w.ctes.iter().any(|x| x.name.name == c.name.name));
     let Some(alias) = term.from.iter().find_map(|t| alias_of(t, &c.name.name)).filter(|_| !shadowed) else {

@@ -31,7 +31,12 @@ impl Binder<'_> {
                         return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" specified more than once", n.name)).at(n.pos));
                     }
                 }
-                TypePlan::Composite(fields.iter().map(|(n, t)| Ok((n.name.clone(), self.resolve_type(t)?))).collect::<Result<_, SqlError>>()?)
+                let field = |(n, t): &(Ident, TypeName)| {
+                    let ty = self.resolve_type(t)?;
+                    self.check_column_type(&n.name, &ty.ty, n.pos)?;
+                    Ok((n.name.clone(), ty))
+                };
+                TypePlan::Composite(fields.iter().map(field).collect::<Result<_, SqlError>>()?)
             }
             ast::TypeBody::Range(options) => self.create_range(&name.name, options)?,
             ast::TypeBody::Domain { base, not_null, default, checks } => {
