@@ -163,11 +163,11 @@ impl Specials {
     /// Counts a value that is not finite.
     fn count(&mut self, x: f64, diff: i64) {
         if x.is_nan() {
-            self.nan += diff;
+            self.nan = self.nan.wrapping_add(diff);
         } else if x > 0.0 {
-            self.pos += diff;
+            self.pos = self.pos.wrapping_add(diff);
         } else {
-            self.neg += diff;
+            self.neg = self.neg.wrapping_add(diff);
         }
     }
     fn add(&mut self, o: &Specials, times: i64) {
@@ -204,7 +204,7 @@ impl NumericSums {
     fn count_scale(&mut self, scale: u16, diff: i64) {
         match self.scales.binary_search_by_key(&scale, |e| e.0) {
             Ok(i) => {
-                self.scales[i].1 += diff;
+                self.scales[i].1 = self.scales[i].1.wrapping_add(diff);
                 if self.scales[i].1 == 0 {
                     self.scales.remove(i);
                 }
@@ -229,9 +229,9 @@ impl NumericSums {
     fn add(&mut self, n: &Numeric, diff: i64) {
         self.count = self.count.wrapping_add(diff);
         let scale = match n {
-            Numeric::NaN => return self.specials.nan += diff,
-            Numeric::PosInf => return self.specials.pos += diff,
-            Numeric::NegInf => return self.specials.neg += diff,
+            Numeric::NaN => return self.specials.count(f64::NAN, diff),
+            Numeric::PosInf => return self.specials.count(f64::INFINITY, diff),
+            Numeric::NegInf => return self.specials.count(f64::NEG_INFINITY, diff),
             n => n.scale(),
         };
         self.count_scale(scale, diff);
