@@ -109,9 +109,9 @@ impl Planner {
     pub fn maintained(&self, catalog: &Catalog, hir: Hir, ctx: &EvalCtx) -> Result<(Mir, Vec<String>), SqlError> {
         let mut mir = sql::lower(hir)?;
         with_source_errors(catalog, &mut mir)?;
-        if let Some(id) = mir.global_ids().into_iter().find(|id| crate::builtin::is_builtin(*id)) {
-            let name = crate::builtin::name_of(id).unwrap_or_default();
-            return Err(SqlError::unsupported(format!("reading \"{name}\" in a maintained object"), "read system relations with SELECT"));
+        if let Some(id) = mir.global_ids().into_iter().find(|id| catalog.is_builtin(*id)) {
+            let name = crate::builtin::name_of(id).or_else(|| catalog.item(id).map(|i| i.name.clone())).unwrap_or_default();
+            return Err(SqlError::unsupported(format!("reading \"{name}\" in a maintained object"), "read system relations and sequences with SELECT"));
         }
         let names = |id: GlobalId| catalog.item(id).map_or_else(|| id.to_string(), |i| i.name.clone());
         // What a plan may be does not depend on it.
@@ -462,6 +462,7 @@ impl SessionCatalog<'_> {
             _ if self.opaque == Some(item.id) => RelationKind::MaterializedView,
             ItemKind::View { .. } => RelationKind::View(self.planner.view_hir(&self.catalog, item)?),
             ItemKind::MaterializedView { .. } | ItemKind::ViewErrors { .. } => RelationKind::MaterializedView,
+            ItemKind::Sequence(_) => RelationKind::Sequence,
             _ => RelationKind::Other,
         };
         let exprs = if self.opaque == Some(item.id) { Arc::default() } else { self.planner.table_exprs(&self.catalog, item)? };
@@ -474,8 +475,8 @@ impl SessionCatalog<'_> {
             oid: item.oid(),
             row_type_oid: if item.is_relation() { item.row_type_oid() } else { 0 },
             name: full_name(item),
+            desc: if matches!(kind, RelationKind::Sequence) { crate::builtin::sequence_desc() } else { item.desc.clone() },
             kind,
-            desc: item.desc.clone(),
             defaults: exprs.defaults.clone(),
             checks: exprs.checks.clone(),
             unique,

@@ -50,9 +50,25 @@ pub trait CatalogView: Send + Sync {
     fn type_by_name(&self, parts: &[String]) -> Option<SqlType>;
     fn namespace_name(&self, oid: u32) -> Option<String>;
     fn namespace_oid(&self, name: &str) -> Option<u32>;
-    fn view_definition(&self, oid: u32) -> Option<String>;
-    fn index_definition(&self, oid: u32, column: i32) -> Option<String>;
-    fn constraint_definition(&self, oid: u32) -> Option<String>;
+    /// The name of a type of the user's, schema-qualified unless visible.
+    fn type_name(&self, _oid: u32) -> Option<String> {
+        None
+    }
+    fn type_is_visible(&self, _oid: u32) -> bool {
+        false
+    }
+    /// `pg_get_viewdef` and its like. `pretty`: without brackets and names of schemas that are not needed.
+    fn view_definition(&self, oid: u32, pretty: bool) -> Option<String>;
+    fn index_definition(&self, oid: u32, column: i32, pretty: bool) -> Option<String>;
+    fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String>;
+    /// `pg_get_ruledef` of a view's rule.
+    fn rule_definition(&self, _rule: u32, _pretty: bool) -> Option<String> {
+        None
+    }
+    /// `pg_get_expr`: a stored expression over the columns of a relation.
+    fn expression(&self, text: &str, _relation: u32, _pretty: bool) -> String {
+        text.to_owned()
+    }
     fn role_name(&self, oid: u32) -> Option<String>;
     fn role_oid(&self, name: &str) -> Option<u32>;
     /// `obj_description` / `col_description` (column 0: the object itself).
@@ -128,13 +144,13 @@ impl CatalogView for NoCatalog {
     fn namespace_oid(&self, _: &str) -> Option<u32> {
         None
     }
-    fn view_definition(&self, _: u32) -> Option<String> {
+    fn view_definition(&self, _: u32, _: bool) -> Option<String> {
         None
     }
-    fn index_definition(&self, _: u32, _: i32) -> Option<String> {
+    fn index_definition(&self, _: u32, _: i32, _: bool) -> Option<String> {
         None
     }
-    fn constraint_definition(&self, _: u32) -> Option<String> {
+    fn constraint_definition(&self, _: u32, _: bool) -> Option<String> {
         None
     }
     fn role_name(&self, _: u32) -> Option<String> {

@@ -168,6 +168,8 @@ pub enum RelationKind {
     View(Arc<Hir>),
     /// Relations of pg_catalog, information_schema, rd_catalog that the system keeps.
     Builtin,
+    /// A sequence: one row that says where it stands.
+    Sequence,
     /// An index or another object that cannot be selected from.
     Other,
 }
@@ -181,6 +183,7 @@ impl RelationKind {
             RelationKind::MaterializedView => "materialized view",
             RelationKind::View(_) => "view",
             RelationKind::Builtin => "system relation",
+            RelationKind::Sequence => "sequence",
             RelationKind::Other => "index",
         }
     }

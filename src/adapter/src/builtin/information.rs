@@ -79,7 +79,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         "table_constraints" => {
             for k in pg::constraints(c) {
                 let Some(i) = c.item(repr::GlobalId(u64::from(k.relation))) else { continue };
-                let kind = match k.kind {
+                let kind = match k.kind() {
                     "p" => "PRIMARY KEY",
                     "u" => "UNIQUE",
                     "f" => "FOREIGN KEY",
@@ -93,8 +93,8 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("table_schema", text(&i.schema)),
                     ("table_name", text(&i.name)),
                     ("constraint_type", text(kind)),
-                    ("is_deferrable", yes_no(k.foreign.as_ref().is_some_and(|f| f.deferrable))),
-                    ("initially_deferred", yes_no(k.foreign.as_ref().is_some_and(|f| f.deferred))),
+                    ("is_deferrable", yes_no(k.foreign().is_some_and(|f| f.deferrable))),
+                    ("initially_deferred", yes_no(k.foreign().is_some_and(|f| f.deferred))),
                     ("enforced", yes_no(true)),
                 ]);
             }
@@ -103,7 +103,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             for k in pg::constraints(c) {
                 let Some(i) = c.item(repr::GlobalId(u64::from(k.relation))) else { continue };
                 // Of a foreign key, the columns that are referred to are used.
-                let (table, columns) = match (&k.foreign, name) {
+                let (table, columns) = match (k.foreign(), name) {
                     (Some(f), "constraint_column_usage") => match c.item(f.parent) {
                         Some(p) => (p, &f.parent_columns),
                         None => continue,
@@ -122,7 +122,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ];
                     if name == "key_column_usage" {
                         row.push(("ordinal_position", int(n as i64 + 1)));
-                        if let Some((key, place)) = k.foreign.as_ref().and_then(|f| Some((pg::parent_key(c, f)?, f.parent_columns.get(n)?))) {
+                        if let Some((key, place)) = k.foreign().and_then(|f| Some((pg::parent_key(c, f)?, f.parent_columns.get(n)?))) {
                             let at = key.columns.iter().position(|x| x == place).unwrap_or(n);
                             row.push(("position_in_unique_constraint", int(at as i64 + 1)));
                         }
@@ -133,7 +133,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         }
         "referential_constraints" => {
             for k in pg::constraints(c) {
-                let (Some(f), Some(i)) = (&k.foreign, c.item(repr::GlobalId(u64::from(k.relation)))) else { continue };
+                let (Some(f), Some(i)) = (k.foreign(), c.item(repr::GlobalId(u64::from(k.relation)))) else { continue };
                 let rule = |a: char| match a {
                     'c' => "CASCADE",
                     'n' => "SET NULL",

@@ -4,6 +4,8 @@
 //! it); those that say something here are filled from the catalog, the others are empty. A query that reads one
 //! gets its rows as a constant, as of the catalog that the statement is planned on.
 
+/// Rows of pg_depend.
+mod depend;
 /// Rows of information_schema.
 mod information;
 /// Names by OID for functions over the catalog.
@@ -12,13 +14,13 @@ mod names;
 mod pg;
 /// Rows of `pg_type`.
 mod pg_type;
-pub use pg::{foreign_definition, index_definition};
+pub use pg::{foreign_definition, key_of};
 /// Rows of rd_catalog: what runs, how far it is, what it holds.
 mod rd;
 
 pub use names::{quote_if_needed, Names};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, ItemKind};
 use crate::coordinator::request::Introspection;
 use crate::planner::{SessionCatalog, DATABASE};
 use repr::{ColType, GlobalId, Numeric, RelDesc, SqlError, SqlType, Value};
@@ -58,6 +60,8 @@ pub struct BuiltinCtx<'a> {
     /// (name, text) of the session's prepared statements.
     pub prepared: &'a [(String, String)],
     pub sequences: &'a crate::sequences::Sequences,
+    /// Names and definitions as the session sees them.
+    pub names: &'a Names,
     pub backends: &'a crate::activity::Backends,
     /// Advisory locks that are held.
     pub(crate) locks: &'a [crate::session::advisory::HeldLock],
@@ -108,6 +112,12 @@ pub fn is_system_schema(name: &str) -> bool {
     SYSTEM_SCHEMAS.contains(&name)
 }
 
+/// The columns of a sequence that is read as a relation.
+pub fn sequence_desc() -> RelDesc {
+    let (names, types) = (["last_value", "log_cnt", "is_called"], [SqlType::Int8, SqlType::Int8, SqlType::Bool]);
+    RelDesc { names: names.map(str::to_owned).to_vec(), types: types.map(|t| t.not_null()).to_vec(), keys: vec![vec![]] }
+}
+
 pub fn is_builtin(id: GlobalId) -> bool {
     id.0 < crate::catalog::FIRST_USER_ID
 }
@@ -148,9 +158,13 @@ pub fn relation(schema: &str, name: &str, _names: &SessionCatalog<'_>) -> Result
     })))
 }
 
-/// The rows of a system relation now.
+/// The rows of a system relation, or of a sequence, now.
 pub fn rows(id: GlobalId, ctx: &BuiltinCtx<'_>) -> Vec<Vec<Value>> {
-    let Some(d) = def(id) else { return vec![] };
+    let Some(d) = def(id) else {
+        let Some(ItemKind::Sequence(s)) = ctx.catalog.item(id).map(|i| &i.kind) else { return vec![] };
+        let at = ctx.sequences.position(id, s);
+        return vec![vec![Value::Int8(at.value), Value::Int8(0), Value::Bool(at.called)]];
+    };
     let mut rel = Rows { desc: &d.desc, rows: Vec::new() };
     match d.schema {
         "pg_catalog" => pg::fill(d.name, &mut rel, ctx),

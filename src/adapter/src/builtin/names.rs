@@ -2,10 +2,11 @@
 
 use super::{defs, is_system_schema, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind, Namespace};
-use crate::planner::{quote, type_by_oid};
-use expr::CatalogView;
+use crate::planner::{captured_ctx, quote, type_by_oid, Planner, SessionCatalog};
+use expr::{CatalogView, EvalCtx};
 use repr::error::state;
 use repr::{GlobalId, SqlError, SqlType};
+use sql::plan::deparse::{domain_text, expr_text, query_text, Style};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,7 +54,59 @@ impl Names {
         first == Some(schema)
     }
 
-    fn shown(&self, schema: &str, name: &str) -> String {
+    /// Schema and name of the user's type of this OID, or of a relation's row.
+    fn type_of(&self, oid: u32) -> Option<(&str, &str)> {
+        let is_it = |t: &SqlType| t.oid() == oid;
+        self.catalog.items().find_map(|i| match &i.kind {
+            ItemKind::Type(SqlType::UserRange(r)) if r.multirange_oid == oid => Some((i.schema.as_str(), r.multirange_name.as_str())),
+            ItemKind::Type(t) if is_it(t) => Some((i.schema.as_str(), i.name.as_str())),
+            ItemKind::Domain(d) if d.oid == oid => Some((i.schema.as_str(), i.name.as_str())),
+            _ if i.is_relation() && i.row_type_oid() == oid => Some((i.schema.as_str(), i.name.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Whether the name alone finds this type.
+    fn type_visible(&self, schema: &str, name: &str) -> bool {
+        let known = |s: &str| match s {
+            "pg_catalog" => expr::catalog::types().iter().any(|t| t.name == name),
+            s => {
+                let relation = || self.catalog.find(s, Namespace::Relation, name).filter(|i| i.is_relation());
+                self.catalog.find(s, Namespace::Type, name).or_else(relation).is_some()
+            }
+        };
+        std::iter::once("pg_catalog").chain(self.search_path.iter().map(String::as_str)).find(|s| known(s)) == Some(schema)
+    }
+
+    /// A stored text of an item, written anew: `write` gets the catalog under the search path of who made the item, and under this one.
+    fn deparsed(&self, item: &Item, write: impl FnOnce(&SessionCatalog<'_>, &SessionCatalog<'_>) -> String) -> String {
+        let planner = Planner::default();
+        let of = |search_path: Vec<String>| SessionCatalog {
+            catalog: self.catalog.clone(),
+            planner: &planner,
+            ctx: EvalCtx {
+                catalog: Arc::new(Names::new(self.catalog.clone(), search_path.clone(), Vec::new())),
+                search_path: search_path.clone(),
+                ..captured_ctx(&item.captured, &self.catalog)
+            },
+            search_path,
+            temp_schema: None,
+            opaque: None,
+        };
+        write(&of(item.captured.search_path.clone()), &of(self.search_path.clone()))
+    }
+
+    /// A condition of a domain.
+    pub(super) fn domain_condition(&self, domain: u32, text: &str, pretty: bool) -> String {
+        match self.item(domain).map(|i| (i, &i.kind)) {
+            Some((item, ItemKind::Domain(d))) => {
+                self.deparsed(item, |of, reader| domain_text(text, &d.base, of, reader, &Style { pretty, view: self, by_oid: true }))
+            }
+            _ => text.to_owned(),
+        }
+    }
+
+    pub(super) fn shown(&self, schema: &str, name: &str) -> String {
         let unknown = self.named(schema, name).is_none() && !is_system_schema(schema);
         if self.visible(schema, name) || (unknown && self.search_path.iter().any(|s| s == schema)) {
             quote_if_needed(name)
@@ -144,17 +197,35 @@ impl CatalogView for Names {
     fn namespace_oid(&self, name: &str) -> Option<u32> {
         super::pg::namespace_oid(&self.catalog, name)
     }
-    fn view_definition(&self, oid: u32) -> Option<String> {
-        match &self.item(oid)?.kind {
-            ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } => Some(format!(" {};", query.trim_end_matches(';').trim())),
-            _ => None,
+    fn type_name(&self, oid: u32) -> Option<String> {
+        let (schema, name) = self.type_of(oid)?;
+        Some(if self.type_visible(schema, name) { quote_if_needed(name) } else { format!("{}.{}", quote_if_needed(schema), quote_if_needed(name)) })
+    }
+    fn type_is_visible(&self, oid: u32) -> bool {
+        self.type_of(oid).is_some_and(|(schema, name)| self.type_visible(schema, name))
+    }
+    fn view_definition(&self, oid: u32, pretty: bool) -> Option<String> {
+        let item = self.item(oid)?;
+        let (ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. }) = &item.kind else { return None };
+        let text = self.deparsed(item, |of, reader| query_text(query, &item.desc.names, of, reader, &Style { pretty, view: self, by_oid: true }));
+        Some(format!("{text};"))
+    }
+    fn rule_definition(&self, rule: u32, pretty: bool) -> Option<String> {
+        let view = super::pg::view_of(rule)?;
+        let name = self.relation_name(view)?;
+        Some(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {}", self.view_definition(view, pretty)?))
+    }
+    fn index_definition(&self, oid: u32, column: i32, pretty: bool) -> Option<String> {
+        super::pg::index_definition(&self.catalog, oid, column, pretty, self)
+    }
+    fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String> {
+        super::pg::constraint_definition(&self.catalog, oid, pretty, self)
+    }
+    fn expression(&self, text: &str, relation: u32, pretty: bool) -> String {
+        match self.item(relation) {
+            Some(item) => self.deparsed(item, |of, reader| expr_text(text, &item.desc, of, reader, &Style { pretty, view: self, by_oid: true })),
+            None => text.to_owned(),
         }
-    }
-    fn index_definition(&self, oid: u32, column: i32) -> Option<String> {
-        super::pg::index_definition(&self.catalog, oid, column)
-    }
-    fn constraint_definition(&self, oid: u32) -> Option<String> {
-        super::pg::constraints(&self.catalog).into_iter().find(|c| c.oid == oid).map(|c| c.definition)
     }
     fn role_name(&self, oid: u32) -> Option<String> {
         (oid == super::OWNER).then(|| super::OWNER_NAME.to_string())
@@ -163,10 +234,20 @@ impl CatalogView for Names {
         (name == super::OWNER_NAME).then_some(super::OWNER)
     }
     fn comment(&self, class: &str, oid: u32, column: i32) -> Option<String> {
-        if !matches!(class, "pg_class" | "pg_type" | "") {
-            return None;
+        let of_item = || self.item(oid)?.comments.iter().find(|c| i64::from(c.0) == i64::from(column)).map(|c| c.1.clone());
+        let of_part = |index: bool| {
+            let k = super::pg::constraints(&self.catalog).into_iter().find(|k| k.oid == oid)?;
+            let item = self.item(k.relation.max(k.domain))?;
+            item.constraint_comments.iter().find(|c| c.name == k.name && c.index == index).map(|c| c.text.clone())
+        };
+        match class {
+            "pg_class" => of_item().or_else(|| of_part(true)),
+            "pg_type" => of_item(),
+            "pg_constraint" => of_part(false),
+            "pg_namespace" => self.catalog.schemas().find(|s| s.1 == oid).and_then(|s| self.catalog.schema(s.0)?.comment.clone()),
+            "" => of_item(),
+            _ => None,
         }
-        self.item(oid)?.comments.iter().find(|c| i64::from(c.0) == i64::from(column)).map(|c| c.1.clone())
     }
     fn backend(&self) -> Option<expr::Backend> {
         let own = &self.backends.as_ref()?.own;

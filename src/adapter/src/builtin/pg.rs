@@ -1,18 +1,22 @@
 //! Rows of pg_catalog.
 
 use super::names::quote_if_needed;
-use super::{defs, int, oid, text, vector, BuiltinCtx, Rows, OWNER, RD_NAMESPACE};
+use super::{defs, int, oid, text, vector, BuiltinCtx, Names, Rows, OWNER, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind};
 use crate::planner::DATABASE;
 use expr::catalog as pgdata;
+use expr::CatalogView;
 use repr::{ColType, SqlType, Value};
 
 /// `pg_database.oid` of the one database.
 const DATABASE_OID: u32 = 5;
 const HEAP_AM: u32 = 2;
 const BTREE_AM: u32 = 403;
-/// `pg_class`'s own OID.
-const CLASS: u32 = 1259;
+/// OIDs of the catalogs, as `classid` has them.
+pub const CLASS: u32 = 1259;
+pub const TYPE: u32 = 1247;
+pub const CONSTRAINT: u32 = 2606;
+pub const NAMESPACE: u32 = 2615;
 
 pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
     let c = ctx.catalog;
@@ -26,7 +30,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         "pg_attribute" => attributes(c, out),
         "pg_attrdef" => {
             for (item, n, d) in defaults(c) {
-                out.add(vec![("oid", oid(item.oid())), ("adrelid", oid(item.oid())), ("adnum", int(n)), ("adbin", Value::Text(d))]);
+                out.add(vec![("oid", oid(default_oid(&item, n))), ("adrelid", oid(item.oid())), ("adnum", int(n)), ("adbin", Value::Text(d))]);
             }
         }
         "pg_type" => super::pg_type::types(c, out),
@@ -35,37 +39,47 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             for k in constraints(c) {
                 out.add(vec![
                     ("oid", oid(k.oid)),
-                    ("conname", Value::Text(k.name)),
+                    ("conname", text(&k.name)),
                     ("connamespace", oid(k.namespace)),
-                    ("contype", text(k.kind)),
+                    ("contype", text(k.kind())),
                     ("convalidated", Value::Bool(true)),
                     ("conrelid", oid(k.relation)),
                     ("contypid", oid(k.domain)),
                     ("conindid", oid(k.index)),
                     ("conislocal", Value::Bool(true)),
                     ("conkey", Value::array(k.columns.iter().map(|n| Value::Int2(*n as i16 + 1)).collect())),
-                    ("condeferrable", Value::Bool(k.foreign.as_ref().is_some_and(|f| f.deferrable))),
-                    ("condeferred", Value::Bool(k.foreign.as_ref().is_some_and(|f| f.deferred))),
-                    ("confrelid", oid(k.foreign.as_ref().map_or(0, |f| f.parent.0 as u32))),
-                    ("confupdtype", k.foreign.as_ref().map_or_else(|| text(" "), |f| Value::Text(f.on_update.to_string()))),
-                    ("confdeltype", k.foreign.as_ref().map_or_else(|| text(" "), |f| Value::Text(f.on_delete.to_string()))),
-                    ("confmatchtype", text(k.foreign.as_ref().map_or(" ", |f| if f.full { "f" } else { "s" }))),
-                    ("confkey", k.foreign.as_ref().map_or(Value::Null, |f| numbers(&f.parent_columns))),
-                    ("confdelsetcols", k.foreign.as_ref().filter(|f| !f.set_columns.is_empty()).map_or(Value::Null, |f| numbers(&f.set_columns))),
+                    ("condeferrable", Value::Bool(k.foreign().is_some_and(|f| f.deferrable))),
+                    ("condeferred", Value::Bool(k.foreign().is_some_and(|f| f.deferred))),
+                    ("confrelid", oid(k.foreign().map_or(0, |f| f.parent.0 as u32))),
+                    ("confupdtype", k.foreign().map_or_else(|| text(" "), |f| Value::Text(f.on_update.to_string()))),
+                    ("confdeltype", k.foreign().map_or_else(|| text(" "), |f| Value::Text(f.on_delete.to_string()))),
+                    ("confmatchtype", text(k.foreign().map_or(" ", |f| if f.full { "f" } else { "s" }))),
+                    ("confkey", k.foreign().map_or(Value::Null, |f| numbers(&f.parent_columns))),
+                    ("confdelsetcols", k.foreign().filter(|f| !f.set_columns.is_empty()).map_or(Value::Null, |f| numbers(&f.set_columns))),
                 ]);
             }
         }
         "pg_description" => {
+            let mut add = |object: u32, class: u32, column: u32, comment: &str| {
+                let place = [("objoid", oid(object)), ("classoid", oid(class)), ("objsubid", int(i64::from(column)))];
+                out.add(place.into_iter().chain([("description", text(comment))]).collect());
+            };
             for i in c.items() {
-                let class = if matches!(i.kind, ItemKind::Type(_) | ItemKind::Domain(_)) { 1247 } else { 1259 };
                 for (column, comment) in &i.comments {
-                    out.add(vec![
-                        ("objoid", oid(i.oid())),
-                        ("classoid", oid(class)),
-                        ("objsubid", int(i64::from(*column))),
-                        ("description", Value::Text(comment.clone())),
-                    ]);
+                    // The fields of a composite type are those of its relation.
+                    let of_type = matches!(i.kind, ItemKind::Type(_) | ItemKind::Domain(_)) && *column == 0;
+                    add(i.oid(), if of_type { TYPE } else { CLASS }, *column, comment);
                 }
+            }
+            for k in constraints(c) {
+                let of = c.item(repr::GlobalId(u64::from(k.relation.max(k.domain))));
+                for comment in of.iter().flat_map(|i| &i.constraint_comments).filter(|x| x.name == k.name) {
+                    add(k.oid, if comment.index { CLASS } else { CONSTRAINT }, 0, &comment.text);
+                }
+            }
+            for (name, _) in c.schemas() {
+                let Some(schema) = c.schema(name) else { continue };
+                schema.comment.iter().for_each(|comment| add(schema.oid, NAMESPACE, 0, comment));
             }
         }
         "pg_sequence" => {
@@ -100,23 +114,29 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                 ]);
             }
         }
-        // Which sequences columns own: what drivers ask it for.
-        "pg_depend" => {
-            for i in c.items() {
-                let ItemKind::Table(t) = &i.kind else { continue };
-                for s in &t.sequences {
-                    out.add(vec![
-                        ("classid", oid(CLASS)),
-                        ("objid", oid(s.sequence.0 as u32)),
-                        ("objsubid", int(0)),
-                        ("refclassid", oid(CLASS)),
-                        ("refobjid", oid(i.oid())),
-                        ("refobjsubid", int(s.column as i64 + 1)),
-                        ("deptype", text(if s.identity.is_some() { "i" } else { "a" })),
-                    ]);
-                }
+        "pg_depend" => super::depend::fill(c, out),
+        // That each view is what its query gives.
+        "pg_rewrite" => {
+            for i in c.items().filter(|i| matches!(i.kind, ItemKind::View { .. } | ItemKind::MaterializedView { .. })) {
+                out.add(vec![
+                    ("oid", oid(rule_oid(i))),
+                    ("rulename", text("_RETURN")),
+                    ("ev_class", oid(i.oid())),
+                    ("ev_type", text("1")),
+                    ("ev_enabled", text("O")),
+                    ("is_instead", Value::Bool(true)),
+                ]);
             }
         }
+        // What is part of the system and in no schema that PostgreSQL's has: dumps leave it out.
+        "pg_extension" => out.add(vec![
+            ("oid", oid(EXTENSION)),
+            ("extname", text(super::OWNER_NAME)),
+            ("extowner", oid(OWNER)),
+            ("extnamespace", oid(RD_NAMESPACE)),
+            ("extrelocatable", Value::Bool(false)),
+            ("extversion", text(env!("CARGO_PKG_VERSION"))),
+        ]),
         "pg_am" => {
             for a in pgdata::access_methods() {
                 out.add(vec![("oid", oid(a.oid)), ("amname", text(a.name)), ("amhandler", oid(a.handler)), ("amtype", Value::Text(a.kind.to_string()))]);
@@ -305,21 +325,23 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         }
         "pg_views" => {
             for i in c.items() {
-                if let ItemKind::View { query, .. } = &i.kind {
-                    out.add(vec![("schemaname", text(&i.schema)), ("viewname", text(&i.name)), ("viewowner", text("riverdelta")), ("definition", text(query))]);
+                if let ItemKind::View { .. } = &i.kind {
+                    let definition = ctx.names.view_definition(i.oid(), false).map_or(Value::Null, Value::Text);
+                    out.add(vec![("schemaname", text(&i.schema)), ("viewname", text(&i.name)), ("viewowner", text("riverdelta")), ("definition", definition)]);
                 }
             }
         }
         "pg_matviews" => {
             for i in c.items() {
-                if let ItemKind::MaterializedView { query, .. } = &i.kind {
+                if let ItemKind::MaterializedView { .. } = &i.kind {
+                    let definition = ctx.names.view_definition(i.oid(), false).map_or(Value::Null, Value::Text);
                     let row = vec![
                         ("schemaname", text(&i.schema)),
                         ("matviewname", text(&i.name)),
                         ("matviewowner", text("riverdelta")),
                         ("hasindexes", Value::Bool(has_index(c, i))),
                         ("ispopulated", Value::Bool(true)),
-                        ("definition", text(query)),
+                        ("definition", definition),
                     ];
                     out.add(row);
                 }
@@ -332,7 +354,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("schemaname", text(&base.schema)),
                     ("tablename", text(&base.name)),
                     ("indexname", text(&x.name)),
-                    ("indexdef", Value::Text(x.definition(c))),
+                    ("indexdef", Value::Text(x.definition(c, ctx.names, false))),
                 ]);
             }
         }
@@ -438,7 +460,7 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
         let persistence = if i.schema.starts_with("pg_temp_") { "t" } else { "p" };
         let (reltype, natts) = match &i.kind {
             ItemKind::Type(SqlType::Record(r)) => (r.oid, r.fields.len()),
-            _ if kind == 'S' => (0, i.desc.arity()),
+            _ if kind == 'S' => (0, 3),
             _ => (i.row_type_oid(), i.desc.arity()),
         };
         let checks = if let ItemKind::Table(t) = &i.kind { t.checks.len() } else { 0 };
@@ -457,7 +479,7 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
             ("relhasindex", Value::Bool(has_index(c, i))),
             // A foreign key is a trigger there, on both tables.
             ("relhastriggers", Value::Bool(matches!(&i.kind, ItemKind::Table(t) if !t.foreign.is_empty()) || !c.referring(i.id).is_empty())),
-            ("relhasrules", Value::Bool(kind == 'v')),
+            ("relhasrules", Value::Bool(matches!(i.kind, ItemKind::View { .. } | ItemKind::MaterializedView { .. }))),
             ("relispopulated", Value::Bool(true)),
             ("reloptions", options(i)),
             ("relreplident", text(if kind == 'c' { "n" } else { "d" })),
@@ -497,11 +519,6 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
 fn attributes(c: &Catalog, out: &mut Rows<'_>) {
     let mut add = |relation: u32, n: usize, name: &str, ty: &ColType, has_default: bool, (identity, generated): (&str, &str)| {
         let t = pgdata::type_by_oid(ty.ty.oid());
-        let collation = match ty.ty.base() {
-            SqlType::Text | SqlType::Varchar | SqlType::Bpchar => 100,
-            SqlType::Name => 950,
-            _ => 0,
-        };
         out.add(vec![
             ("attrelid", oid(relation)),
             ("attname", text(name)),
@@ -520,7 +537,7 @@ fn attributes(c: &Catalog, out: &mut Rows<'_>) {
             ("attidentity", text(identity)),
             ("attgenerated", text(generated)),
             ("attislocal", Value::Bool(true)),
-            ("attcollation", oid(collation)),
+            ("attcollation", oid(collation(&ty.ty))),
         ]);
     };
     for i in c.items() {
@@ -538,9 +555,15 @@ fn attributes(c: &Catalog, out: &mut Rows<'_>) {
             let ty = if declared { ty.clone() } else { ty.clone().with_nullable(true) };
             add(i.oid(), n + 1, name, &ty, has_default(n), marks(n));
         }
+        if let ItemKind::Sequence(_) = &i.kind {
+            let desc = super::sequence_desc();
+            for (n, (name, ty)) in desc.names.iter().zip(&desc.types).enumerate() {
+                add(i.oid(), n + 1, name, ty, false, ("", ""));
+            }
+        }
         if let ItemKind::Type(SqlType::Record(r)) = &i.kind {
             for (n, (name, ty)) in r.fields.iter().enumerate() {
-                add(r.oid, n + 1, name, ty, false, ("", ""));
+                add(i.oid(), n + 1, name, ty, false, ("", ""));
             }
         }
     }
@@ -559,8 +582,17 @@ fn attributes(c: &Catalog, out: &mut Rows<'_>) {
     }
 }
 
+/// The collation of a type's values: `typcollation`.
+pub fn collation(ty: &SqlType) -> u32 {
+    match ty.base() {
+        SqlType::Array(e) => collation(e),
+        SqlType::UserRange(_) | SqlType::Enum(_) => 0,
+        t => pgdata::type_by_oid(t.oid()).map_or(0, |t| t.collation),
+    }
+}
+
 /// `attstorage`: plain, main or extended.
-fn storage(ty: &SqlType) -> &'static str {
+pub fn storage(ty: &SqlType) -> &'static str {
     match ty.base() {
         SqlType::Numeric | SqlType::Inet | SqlType::Cidr => "m",
         t if t.typlen() < 0 => "x",
@@ -633,25 +665,31 @@ impl Index {
         i16::from(desc) | i16::from(first) << 1
     }
 
-    /// A key as it is shown, an expression that is no call in two pairs of brackets: the key's and its own.
-    fn shown(&self, n: usize) -> String {
-        let text = &self.texts[n];
+    /// A key as it is shown, an expression that is no call in brackets.
+    fn shown(&self, n: usize, names: &Names, pretty: bool) -> String {
+        if self.columns[n].is_some() {
+            return self.texts[n].clone();
+        }
+        let text = names.expression(&self.texts[n], self.on, pretty);
         let name = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(0);
-        let call = name > 0 && bracketed(&text[name..]);
-        match self.columns[n] {
-            None if !call && bracketed(text) => format!("({text})"),
-            None if !call => format!("(({text}))"),
-            _ => text.clone(),
+        if name > 0 && bracketed(&text[name..]) {
+            text
+        } else {
+            format!("({text})")
         }
     }
 
-    fn definition(&self, c: &Catalog) -> String {
+    fn definition(&self, c: &Catalog, names: &Names, pretty: bool) -> String {
         let Some(base) = c.item(repr::GlobalId(u64::from(self.on))) else { return String::new() };
         let unique = if self.unique { "UNIQUE " } else { "" };
-        let on = format!("{}.{}", quote_if_needed(&base.schema), quote_if_needed(&base.name));
-        let keys: Vec<String> = (0..self.texts.len()).map(|n| format!("{}{}", self.shown(n), self.def.order.get(n).map_or("", String::as_str))).collect();
+        let on = match pretty {
+            true => names.shown(&base.schema, &base.name),
+            false => format!("{}.{}", quote_if_needed(&base.schema), quote_if_needed(&base.name)),
+        };
+        let key = |n: usize| format!("{}{}", self.shown(n, names, pretty), self.def.order.get(n).map_or("", String::as_str));
+        let keys: Vec<String> = (0..self.texts.len()).map(key).collect();
         let include = if self.def.include.is_empty() { String::new() } else { format!(" INCLUDE ({})", self.def.include.join(", ")) };
-        let filter = self.def.filter.as_ref().map_or_else(String::new, |f| if bracketed(f) { format!(" WHERE {f}") } else { format!(" WHERE ({f})") });
+        let filter = self.def.filter.as_ref().map_or_else(String::new, |f| format!(" WHERE {}", names.expression(f, self.on, pretty)));
         let method = if self.def.hash { "hash" } else { "btree" };
         let nulls = if self.def.equal_nulls { " NULLS NOT DISTINCT" } else { "" };
         format!("CREATE {unique}INDEX {} ON {on} USING {method} ({}){include}{nulls}{filter}", quote_if_needed(&self.name), keys.join(", "))
@@ -691,6 +729,16 @@ fn index_list(c: &Catalog) -> Vec<Index> {
     out
 }
 
+/// Each index that is not of a constraint, what it is on, and the columns that it names, from 1.
+pub fn index_columns(c: &Catalog) -> Vec<(u32, u32, Vec<usize>)> {
+    let own = index_list(c).into_iter().filter(|x| x.oid < CONSTRAINTS);
+    own.map(|x| {
+        let named: Vec<usize> = x.columns.iter().flatten().map(|k| k + 1).collect();
+        (x.oid, x.on, if named.len() < x.columns.len() { vec![0] } else { named })
+    })
+    .collect()
+}
+
 /// Whether one pair of brackets holds all of the text.
 fn bracketed(text: &str) -> bool {
     let (mut depth, mut quote) = (0, None);
@@ -713,6 +761,26 @@ fn bracketed(text: &str) -> bool {
 /// Constraints have no id of their own: theirs lie above all objects' ids.
 fn constraint_oid(i: &Item, n: usize) -> u32 {
     CONSTRAINTS | (i.oid() << 8) | n as u32
+}
+
+const DEFAULTS: u32 = 0x8000_0000;
+const RULES: u32 = 0x3000_0000;
+/// `pg_extension.oid` of what PostgreSQL does not have.
+pub const EXTENSION: u32 = 15_001;
+
+/// `pg_attrdef.oid` of a column's default, the column counted from 1.
+pub fn default_oid(i: &Item, column: i64) -> u32 {
+    DEFAULTS | i.oid().wrapping_mul(2048).wrapping_add(u32::try_from(column).unwrap_or(0)) & 0x7fff_ffff
+}
+
+/// `pg_rewrite.oid` of the rule that a view is.
+pub fn rule_oid(i: &Item) -> u32 {
+    RULES + i.oid()
+}
+
+/// The view that is this rule.
+pub fn view_of(rule: u32) -> Option<u32> {
+    rule.checked_sub(RULES).filter(|o| *o < CONSTRAINTS - RULES)
 }
 
 /// Columns as their numbers.
@@ -767,28 +835,67 @@ fn indexes(c: &Catalog, out: &mut Rows<'_>) {
 }
 
 /// `pg_get_indexdef(oid, column)`; column 0 is the whole.
-pub fn index_definition(c: &Catalog, index: u32, column: i32) -> Option<String> {
+pub fn index_definition(c: &Catalog, index: u32, column: i32, pretty: bool, names: &Names) -> Option<String> {
     let x = index_list(c).into_iter().find(|x| x.oid == index)?;
     match usize::try_from(column).ok()? {
-        0 => Some(x.definition(c)),
-        n => x.texts.get(n - 1).cloned(),
+        0 => Some(x.definition(c, names, pretty)),
+        n => (n <= x.texts.len()).then(|| x.shown(n - 1, names, pretty)),
     }
+}
+
+/// `pg_get_constraintdef`.
+pub fn constraint_definition(c: &Catalog, constraint: u32, pretty: bool, names: &Names) -> Option<String> {
+    let k = constraints(c).into_iter().find(|k| k.oid == constraint)?;
+    let child = c.item(repr::GlobalId(u64::from(k.relation)));
+    let columns = |i: &Item| k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect::<Vec<_>>().join(", ");
+    Some(match (k.what, child) {
+        (Constrained::Check(text), Some(_)) => format!("CHECK ({})", names.expression(&text, k.relation, pretty)),
+        (Constrained::Check(text), None) => format!("CHECK ({})", names.domain_condition(k.domain, &text, pretty)),
+        (Constrained::Key { primary, equal_nulls }, Some(i)) => {
+            let word = if primary { "PRIMARY KEY" } else { "UNIQUE" };
+            format!("{word} {}({})", if equal_nulls { "NULLS NOT DISTINCT " } else { "" }, columns(i))
+        }
+        (Constrained::Foreign(f), Some(i)) => foreign_definition(c, i, &f, names),
+        _ => return None,
+    })
 }
 
 pub struct ConstraintRow {
     pub oid: u32,
     pub name: String,
     pub namespace: u32,
-    /// `p`, `u`, `c` or `f`.
-    pub kind: &'static str,
+    pub what: Constrained,
     /// The index that it uses; 0 for none.
     pub index: u32,
-    pub foreign: Option<crate::catalog::ForeignKey>,
     /// What it is of: a relation or a domain; 0 for the other.
     pub relation: u32,
     pub domain: u32,
     pub columns: Vec<usize>,
-    pub definition: String,
+}
+
+pub enum Constrained {
+    Key { primary: bool, equal_nulls: bool },
+    Check(String),
+    Foreign(crate::catalog::ForeignKey),
+}
+
+impl ConstraintRow {
+    /// `pg_constraint.contype`.
+    pub fn kind(&self) -> &'static str {
+        match &self.what {
+            Constrained::Key { primary: true, .. } => "p",
+            Constrained::Key { .. } => "u",
+            Constrained::Check(_) => "c",
+            Constrained::Foreign(_) => "f",
+        }
+    }
+
+    pub fn foreign(&self) -> Option<&crate::catalog::ForeignKey> {
+        match &self.what {
+            Constrained::Foreign(f) => Some(f),
+            _ => None,
+        }
+    }
 }
 
 /// The key that a foreign key refers to.
@@ -804,14 +911,11 @@ fn parent_index(c: &Catalog, f: &crate::catalog::ForeignKey) -> u32 {
     key_index(c, &parent.schema, &key.name).unwrap_or(0)
 }
 
-/// As `pg_get_constraintdef` shows it; a table of another schema than `public` with its schema.
-pub fn foreign_definition(c: &Catalog, child: &Item, f: &crate::catalog::ForeignKey) -> String {
+/// As `pg_get_constraintdef` shows it.
+pub fn foreign_definition(c: &Catalog, child: &Item, f: &crate::catalog::ForeignKey, known: &Names) -> String {
     let names = |i: &Item, columns: &[usize]| columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect::<Vec<_>>().join(", ");
     let Some(parent) = c.item(f.parent) else { return String::new() };
-    let shown = match parent.schema.as_str() {
-        "public" => quote_if_needed(&parent.name),
-        schema => format!("{}.{}", quote_if_needed(schema), quote_if_needed(&parent.name)),
-    };
+    let shown = known.shown(&parent.schema, &parent.name);
     let mut out = format!("FOREIGN KEY ({}) REFERENCES {shown}({})", names(child, &f.columns), names(parent, &f.parent_columns));
     let words = |a: char| match a {
         'r' => "RESTRICT",
@@ -844,72 +948,31 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
     let mut out = Vec::new();
     for i in c.items() {
         let namespace = namespace_oid(c, &i.schema).unwrap_or(0);
-        if let ItemKind::Domain(d) = &i.kind {
-            out.extend(d.checks.iter().enumerate().map(|(n, (name, check))| ConstraintRow {
-                oid: constraint_oid(i, n),
-                name: name.clone(),
-                namespace,
-                kind: "c",
-                index: 0,
-                foreign: None,
-                relation: 0,
-                domain: i.oid(),
-                columns: vec![],
-                definition: format!("CHECK ({check})"),
-            }));
-        }
-        let ItemKind::Table(t) = &i.kind else { continue };
-        let keys = t.primary_key.iter().map(|k| (k, "p", "PRIMARY KEY")).chain(t.unique.iter().map(|k| (k, "u", "UNIQUE")));
-        let mut n = 0;
-        for (k, kind, word) in keys {
-            if k.index {
-                n += 1;
-                continue;
+        let (relation, domain) = if matches!(i.kind, ItemKind::Domain(_)) { (0, i.oid()) } else { (i.oid(), 0) };
+        let mut add = |n: usize, name: &str, what, index, columns: Vec<usize>| {
+            out.push(ConstraintRow { oid: constraint_oid(i, n), name: name.to_owned(), namespace, what, index, relation, domain, columns });
+        };
+        match &i.kind {
+            ItemKind::Domain(d) => d.checks.iter().enumerate().for_each(|(n, (name, check))| add(n, name, Constrained::Check(check.clone()), 0, vec![])),
+            ItemKind::Table(t) => {
+                let mut n = 0;
+                for k in t.constraints() {
+                    if !k.index {
+                        let primary = t.primary_key.as_ref().is_some_and(|p| std::ptr::eq(p, k));
+                        add(n, &k.name, Constrained::Key { primary, equal_nulls: k.equal_nulls }, constraint_oid(i, n), k.columns.clone());
+                    }
+                    n += 1;
+                }
+                for (name, check) in &t.checks {
+                    add(n, name, Constrained::Check(check.clone()), 0, vec![]);
+                    n += 1;
+                }
+                for f in &t.foreign {
+                    add(n, &f.name, Constrained::Foreign(f.clone()), parent_index(c, f), f.columns.clone());
+                    n += 1;
+                }
             }
-            let columns = k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect::<Vec<_>>().join(", ");
-            out.push(ConstraintRow {
-                oid: constraint_oid(i, n),
-                name: k.name.clone(),
-                namespace,
-                kind,
-                index: constraint_oid(i, n),
-                foreign: None,
-                relation: i.oid(),
-                domain: 0,
-                columns: k.columns.clone(),
-                definition: format!("{word} {}({columns})", if k.equal_nulls { "NULLS NOT DISTINCT " } else { "" }),
-            });
-            n += 1;
-        }
-        for (name, check) in &t.checks {
-            out.push(ConstraintRow {
-                oid: constraint_oid(i, n),
-                name: name.clone(),
-                namespace,
-                kind: "c",
-                index: 0,
-                foreign: None,
-                relation: i.oid(),
-                domain: 0,
-                columns: vec![],
-                definition: format!("CHECK ({check})"),
-            });
-            n += 1;
-        }
-        for f in &t.foreign {
-            out.push(ConstraintRow {
-                oid: constraint_oid(i, n),
-                name: f.name.clone(),
-                namespace,
-                kind: "f",
-                index: parent_index(c, f),
-                foreign: Some(f.clone()),
-                relation: i.oid(),
-                domain: 0,
-                columns: f.columns.clone(),
-                definition: foreign_definition(c, i, f),
-            });
-            n += 1;
+            _ => {}
         }
     }
     out

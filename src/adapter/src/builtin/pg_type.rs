@@ -1,10 +1,20 @@
 //! Rows of `pg_type`: built-in types, row types of relations, domains and the types of CREATE TYPE, each with its array.
 
-use super::pg::namespace_oid;
+use super::pg::{collation, namespace_oid, storage};
 use super::{int, oid, text, Rows, OWNER};
 use crate::catalog::{Catalog, ItemKind};
 use expr::catalog as pgdata;
 use repr::{SqlType, Value};
+
+/// `typalign` of a type of this length.
+fn align(len: i16) -> &'static str {
+    match len {
+        1 | 16 | 64 => "c",
+        2 => "s",
+        8 => "d",
+        _ => "i",
+    }
+}
 
 pub(super) fn types(c: &Catalog, out: &mut Rows<'_>) {
     for t in pgdata::types() {
@@ -28,6 +38,8 @@ pub(super) fn types(c: &Catalog, out: &mut Rows<'_>) {
             ("typbasetype", oid(t.base_type)),
             ("typtypmod", int(-1)),
             ("typcollation", oid(t.collation)),
+            ("typalign", text(align(t.len))),
+            ("typstorage", text(SqlType::from_oid(t.oid).map_or(if t.len < 0 { "x" } else { "p" }, |t| storage(&t)))),
         ]);
     }
     for i in c.items().filter(|i| i.is_relation()) {
@@ -65,6 +77,10 @@ pub(super) fn types(c: &Catalog, out: &mut Rows<'_>) {
                 ("typndims", int(if d.parent.is_none() && matches!(d.base.ty, SqlType::Array(_)) { 1 } else { 0 })),
                 ("typarray", oid(d.array_oid)),
                 ("typdefault", d.default.as_deref().map_or(Value::Null, text)),
+                ("typdefaultbin", d.default.as_deref().map_or(Value::Null, text)),
+                ("typcollation", oid(collation(&d.base.ty))),
+                ("typalign", text(align(d.base.ty.typlen()))),
+                ("typstorage", text(storage(&d.base.ty))),
             ]);
             if d.array_oid != 0 {
                 out.add(vec![
@@ -78,6 +94,9 @@ pub(super) fn types(c: &Catalog, out: &mut Rows<'_>) {
                     ("typisdefined", Value::Bool(true)),
                     ("typdelim", text(",")),
                     ("typelem", oid(i.oid())),
+                    ("typalign", text("i")),
+                    ("typstorage", text("x")),
+                    ("typcollation", oid(collation(&d.base.ty))),
                     ("typtypmod", int(-1)),
                 ]);
             }
@@ -109,6 +128,8 @@ pub(super) fn types(c: &Catalog, out: &mut Rows<'_>) {
                 ("typrelid", oid(if kind == "c" { i.oid() } else { 0 })),
                 ("typarray", oid(array)),
                 ("typtypmod", int(-1)),
+                ("typalign", text(if kind == "e" { "i" } else { "d" })),
+                ("typstorage", text(storage(&ty))),
             ]);
             if array != 0 {
                 out.add(vec![
@@ -122,6 +143,8 @@ pub(super) fn types(c: &Catalog, out: &mut Rows<'_>) {
                     ("typisdefined", Value::Bool(true)),
                     ("typdelim", text(",")),
                     ("typelem", oid(ty.oid())),
+                    ("typalign", text("i")),
+                    ("typstorage", text("x")),
                     ("typtypmod", int(-1)),
                 ]);
             }

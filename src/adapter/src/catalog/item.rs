@@ -28,9 +28,19 @@ pub struct Item {
     pub captured: CapturedSettings,
     /// COMMENT ON: (column from 1 or 0 for the object, text).
     pub comments: Vec<(u32, String)>,
+    #[serde(default)]
+    pub constraint_comments: Vec<ConstraintComment>,
     /// The tick that made it: it cannot be read before. 0 in older catalogs.
     #[serde(default)]
     pub created_at: repr::Timestamp,
+}
+
+/// COMMENT ON CONSTRAINT, or ON INDEX of a key's index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstraintComment {
+    pub name: String,
+    pub index: bool,
+    pub text: String,
 }
 
 fn yes() -> bool {
@@ -323,6 +333,24 @@ impl From<sql::catalog::SequenceSpec> for Sequence {
 }
 
 impl Item {
+    /// Whether a table or domain has a constraint of this name.
+    pub fn has_constraint(&self, name: &str) -> bool {
+        match &self.kind {
+            ItemKind::Table(t) => {
+                t.constraints().any(|k| !k.index && k.name == name) || t.checks.iter().any(|c| c.0 == name) || t.foreign.iter().any(|f| f.name == name)
+            }
+            ItemKind::Domain(d) => d.checks.iter().any(|c| c.0 == name),
+            _ => false,
+        }
+    }
+
+    /// Takes out the comments on constraints that are there no more.
+    pub fn forget_comments(&mut self) {
+        let mut comments = std::mem::take(&mut self.constraint_comments);
+        comments.retain(|c| self.has_constraint(&c.name));
+        self.constraint_comments = comments;
+    }
+
     /// `pg_class.oid` and the like.
     pub fn oid(&self) -> u32 {
         self.id.0 as u32

@@ -46,9 +46,28 @@ pub struct Catalog {
     pub next_id: u64,
     items: BTreeMap<GlobalId, Arc<Item>>,
     names: BTreeMap<(String, Namespace, String), GlobalId>,
-    /// User schemas with the id that pg_namespace shows.
-    schemas: BTreeMap<String, u32>,
+    schemas: BTreeMap<String, Schema>,
     dependants: BTreeMap<GlobalId, BTreeSet<GlobalId>>,
+}
+
+/// A user schema: the id that pg_namespace shows, and what COMMENT ON says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    pub oid: u32,
+    pub comment: Option<String>,
+}
+
+impl Schema {
+    /// Its entry in the metadata: the id, and behind a line break the comment.
+    pub fn entry(&self) -> Vec<u8> {
+        let comment = self.comment.as_ref().map_or_else(String::new, |c| format!("\n{c}"));
+        format!("{}{comment}", self.oid).into_bytes()
+    }
+    pub fn of_entry(entry: &[u8]) -> Schema {
+        let text = String::from_utf8_lossy(entry);
+        let (oid, comment) = text.split_once('\n').map_or((&*text, None), |(oid, comment)| (oid, Some(comment.to_owned())));
+        Schema { oid: oid.parse().unwrap_or(0), comment }
+    }
 }
 
 impl Catalog {
@@ -59,25 +78,32 @@ impl Catalog {
     pub fn items(&self) -> impl Iterator<Item = &Arc<Item>> {
         self.items.values()
     }
+    /// Whether its rows are made when it is read: a system relation, or a sequence.
+    pub fn is_builtin(&self, id: GlobalId) -> bool {
+        crate::builtin::is_builtin(id) || self.item(id).is_some_and(|i| matches!(i.kind, ItemKind::Sequence(_)))
+    }
     pub fn find(&self, schema: &str, namespace: Namespace, name: &str) -> Option<&Arc<Item>> {
         let id = self.names.get(&(schema.to_string(), namespace, name.to_string()))?;
         self.items.get(id)
     }
     pub fn schemas(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.schemas.iter().map(|(n, o)| (n.as_str(), *o))
+        self.schemas.iter().map(|(n, s)| (n.as_str(), s.oid))
     }
     pub fn has_schema(&self, name: &str) -> bool {
         self.schemas.contains_key(name)
     }
     pub fn schema_oid(&self, name: &str) -> Option<u32> {
-        self.schemas.get(name).copied()
+        self.schemas.get(name).map(|s| s.oid)
+    }
+    pub fn schema(&self, name: &str) -> Option<&Schema> {
+        self.schemas.get(name)
     }
     pub fn items_in(&self, schema: &str) -> Vec<Arc<Item>> {
         self.items.values().filter(|i| i.schema == schema).cloned().collect()
     }
 
-    pub fn put_schema(&mut self, name: String, oid: u32) {
-        self.schemas.insert(name, oid);
+    pub fn put_schema(&mut self, name: String, schema: Schema) {
+        self.schemas.insert(name, schema);
     }
     pub fn remove_schema(&mut self, name: &str) {
         self.schemas.remove(name);

@@ -8,7 +8,7 @@ use super::request::Event;
 use super::request::WriteTxn;
 use super::{keys::Keys, reads::Reads, router::Router, sources::Sources, Coordinator, REPLAY_MS};
 use crate::builtin::PUBLIC_OID;
-use crate::catalog::{key, Catalog, Item, FIRST_USER_ID};
+use crate::catalog::{key, Catalog, Item, Schema, FIRST_USER_ID};
 use dataflow::{Cluster, Command};
 use repr::{Deltas, GlobalId, SqlError, Timestamp};
 use std::collections::BTreeMap;
@@ -88,8 +88,7 @@ fn load_catalog(store: &Store) -> Result<Catalog, SqlError> {
     }
     for (k, v) in store.meta_scan(key::SCHEMA) {
         let name = String::from_utf8_lossy(&k[key::SCHEMA.len()..]).into_owned();
-        let oid = String::from_utf8_lossy(&v).parse().unwrap_or(0);
-        catalog.put_schema(name, oid);
+        catalog.put_schema(name, Schema::of_entry(&v));
     }
     for (k, v) in store.meta_scan(key::ITEM) {
         let item: Item =

@@ -8,7 +8,7 @@ use super::keys::Undo;
 use super::request::{CheckWrites, Op, WriteTxn};
 use super::touched::Touched;
 use super::{Coordinator, IndexState, LEASE_MS};
-use crate::catalog::{key, Catalog, Item, ItemKind};
+use crate::catalog::{key, Catalog, Item, ItemKind, Schema};
 use crate::changes::Changes;
 use crate::planner::{captured_ctx, default_key};
 use dataflow::Command;
@@ -193,7 +193,7 @@ impl Coordinator {
                         restart.extend(connections.flat_map(|c| after.dependants(c.id)).filter(|i| matches!(i.kind, ItemKind::Source(_))).map(|i| i.id));
                     }
                 }
-                Op::CreateSchema { .. } | Op::DropSchema { .. } => {}
+                Op::CreateSchema { .. } | Op::CommentSchema { .. } | Op::DropSchema { .. } => {}
             }
         }
         restart.sort();
@@ -307,7 +307,7 @@ impl LastChanged {
             match op {
                 Op::Create { item, .. } | Op::Update { item } => drop(self.last.insert(item.id, version)),
                 Op::Drop { ids } => self.last.extend(ids.iter().map(|id| (*id, version))),
-                Op::CreateSchema { .. } | Op::DropSchema { .. } => {}
+                Op::CreateSchema { .. } | Op::CommentSchema { .. } | Op::DropSchema { .. } => {}
             }
         }
         if self.last.len() > CHANGES_MAX {
@@ -329,7 +329,7 @@ impl LastChanged {
                 (id.is_some(), id.and_then(|id| catalog.item(*id)).map_or_else(|| "an object".to_owned(), |i| i.told()))
             }
             Op::DropSchema { name } => (catalog.items_in(name).iter().any(|i| changed(&i.id)), format!("schema {name}")),
-            Op::CreateSchema { .. } => (false, String::new()),
+            Op::CreateSchema { .. } | Op::CommentSchema { .. } => (false, String::new()),
         };
         if !conflict {
             return Ok(());
@@ -354,8 +354,15 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
                 return Err(SqlError::new(state::DUPLICATE_SCHEMA, format!("schema \"{name}\" already exists")));
             }
             catalog.next_id = catalog.next_id.max(u64::from(*oid) + 1);
-            catalog.put_schema(name.clone(), *oid);
-            tick.meta.push((key::schema(name), Some(oid.to_string().into_bytes())));
+            let schema = Schema { oid: *oid, comment: None };
+            tick.meta.push((key::schema(name), Some(schema.entry())));
+            catalog.put_schema(name.clone(), schema);
+        }
+        Op::CommentSchema { name, text } => {
+            let old = catalog.schema(name).ok_or_else(|| crate::vanished(&format!("schema {name}")))?;
+            let schema = Schema { oid: old.oid, comment: text.clone() };
+            tick.meta.push((key::schema(name), Some(schema.entry())));
+            catalog.put_schema(name.clone(), schema);
         }
         Op::DropSchema { name } => {
             catalog.remove_schema(name);

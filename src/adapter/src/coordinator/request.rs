@@ -140,6 +140,10 @@ pub enum Op {
         name: String,
         oid: u32,
     },
+    CommentSchema {
+        name: String,
+        text: Option<String>,
+    },
     DropSchema {
         name: String,
     },

@@ -260,6 +260,7 @@ fn item(id: GlobalId, name: &str, kind: ItemKind, deps: Vec<GlobalId>) -> Box<It
         deps,
         captured,
         comments: vec![],
+        constraint_comments: vec![],
         created_at: 0,
     })
 }

@@ -303,6 +303,7 @@ impl Session {
         }
         let children = if anew { self.relinked_children(old, &item, &table, &origin, cascade)? } else { vec![] };
         item.kind = ItemKind::Table(table);
+        item.forget_comments();
         if !anew {
             let mut all: Vec<Op> = ops.iter().filter(|op| !matches!(op, Op::Drop { .. })).cloned().collect();
             all.push(Op::Update { item: Box::new(item) });
@@ -532,6 +533,7 @@ impl Session {
         t.checks.iter_mut().filter(|c| c.0 == from).for_each(|c| c.0.clone_from(&to));
         t.foreign.iter_mut().filter(|f| f.name == from).for_each(|f| f.name.clone_from(&to));
         let mut item = draft.item;
+        item.constraint_comments.iter_mut().filter(|c| c.name == from).for_each(|c| c.name.clone_from(&to));
         item.sql = table_sql(&full_name(&item), &item.desc, &draft.table);
         item.kind = ItemKind::Table(draft.table);
         self.apply(vec![Op::Update { item: Box::new(item) }])?;

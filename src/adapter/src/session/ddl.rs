@@ -2,7 +2,7 @@
 
 use super::{Response, Session};
 use crate::builtin::quote_if_needed;
-use crate::catalog::{Catalog, Constraint, IndexDef, Item, ItemKind, Namespace, Table, ITEM_VERSION};
+use crate::catalog::{Catalog, Constraint, ConstraintComment, IndexDef, Item, ItemKind, Namespace, Table, ITEM_VERSION};
 use crate::coordinator::ddl::check_and_apply;
 use crate::coordinator::request::{Op, Request, WriteTxn};
 use crate::planner::{qualified, quote};
@@ -11,14 +11,27 @@ use repr::error::state;
 use repr::{GlobalId, RelDesc, SqlError, SqlType};
 use sql::ast::ObjectKind;
 use sql::catalog::{FullName, ObjectRef};
-use sql::plan::{CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, Plan, RowChecks};
+use sql::plan::{Commented, CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, Plan, RowChecks};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Session {
     pub(super) async fn ddl(&mut self, plan: Plan) -> Result<Response, SqlError> {
         match plan {
-            Plan::CreateSchema { name, if_not_exists } => self.create_schema(name, if_not_exists).await,
+            Plan::CreateSchema { name, if_not_exists, owner, elements } => {
+                owner.map(|o| self.known_owner(&o)).transpose()?;
+                let made = self.create_schema(name.clone(), if_not_exists).await?;
+                self.within_schema(&name, elements).await?;
+                Ok(made)
+            }
+            Plan::AlterViewCheck { view, check } => {
+                let mut item = self.existing(&view)?;
+                if let ItemKind::View { check: old, .. } = &mut item.kind {
+                    *old = check.map(Into::into);
+                }
+                self.apply(vec![Op::Update { item: Box::new(item) }])?;
+                Ok(Response::Tag("ALTER VIEW".into()))
+            }
             Plan::CreateTable(p) => self.create_table(*p).await,
             Plan::CreateTableAs(p) => {
                 let count = self.create_table_as(*p).await?;
@@ -44,7 +57,7 @@ impl Session {
             Plan::AlterSetSchema { kind, object, schema } => self.set_schema(kind, &object, schema).await,
             Plan::AlterSecret { secret, value } => self.alter_secret(&secret, value).await,
             Plan::AlterOwner { kind, owner, .. } => self.alter_owner(kind, &owner),
-            Plan::Comment { object, column, text, .. } => self.comment(&object, column, text).await,
+            Plan::Comment { on, text } => self.comment(on, text.filter(|t| !t.is_empty())),
             Plan::CreateDatabase { .. } => Err(SqlError::unsupported("CREATE DATABASE", "there is one database; use schemas")),
             Plan::CreateSink(_) => Err(SqlError::unsupported("CREATE SINK", "read changes with SUBSCRIBE")),
             Plan::CreateSubscription { .. } | Plan::Acknowledge { .. } => {
@@ -131,6 +144,7 @@ impl Session {
             deps,
             captured: self.settings.capture(),
             comments: vec![],
+            constraint_comments: vec![],
             created_at: 0,
         }
     }
@@ -521,10 +535,39 @@ impl Session {
     }
 
     /// One role owns all; it and the session's user are the names there are.
-    fn alter_owner(&self, kind: ObjectKind, owner: &str) -> Result<Response, SqlError> {
+    /// One role owns all. Errors: 42704 for another.
+    fn known_owner(&self, owner: &str) -> Result<(), SqlError> {
         if ![crate::builtin::OWNER_NAME, &self.user, "current_user", "session_user", "current_role"].contains(&owner) {
             return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{owner}\" does not exist")));
         }
+        Ok(())
+    }
+
+    /// Makes what CREATE SCHEMA names, with the schema first in the search path.
+    async fn within_schema(&mut self, schema: &str, elements: Vec<sql::parse::ParsedStatement>) -> Result<(), SqlError> {
+        if elements.is_empty() {
+            return Ok(());
+        }
+        let settings = self.settings.clone();
+        let path = std::iter::once(schema.to_owned()).chain(self.settings.search_path()).map(|s| quote(&s)).collect::<Vec<_>>().join(", ");
+        self.settings.set("search_path", Some(&path), false)?;
+        let mut made = Ok(());
+        for e in &elements {
+            let plan = sql::plan::plan(e, &self.names(), &[]);
+            made = match plan {
+                Ok(plan) => Box::pin(self.run(plan)).await.map(drop),
+                Err(e) => Err(e),
+            };
+            if made.is_err() {
+                break;
+            }
+        }
+        self.settings = settings;
+        made
+    }
+
+    fn alter_owner(&self, kind: ObjectKind, owner: &str) -> Result<Response, SqlError> {
+        self.known_owner(owner)?;
         Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
     }
 
@@ -542,12 +585,48 @@ impl Session {
         Ok(Response::Tag("ALTER SECRET".into()))
     }
 
-    async fn comment(&mut self, object: &ObjectRef, column: Option<usize>, text: Option<String>) -> Result<Response, SqlError> {
-        let mut item = self.existing(object)?;
-        let n = column.map_or(0, |c| c as u32 + 1);
-        item.comments.retain(|c| c.0 != n);
-        item.comments.extend(text.filter(|t| !t.is_empty()).map(|t| (n, t)));
-        self.apply(vec![Op::Update { item: Box::new(item) }])?;
+    fn comment(&mut self, on: Commented, text: Option<String>) -> Result<Response, SqlError> {
+        let op = match on {
+            Commented::Schema(name) if self.catalog().has_schema(&name) => Op::CommentSchema { name, text },
+            Commented::Schema(name) => {
+                return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied: \"{name}\" is a system schema")));
+            }
+            Commented::Object { kind, object } => {
+                let item = self.existing(&object)?;
+                let fits = match &item.kind {
+                    ItemKind::Table(_) | ItemKind::SourceTable { .. } => kind == ObjectKind::Table,
+                    ItemKind::Source(_) | ItemKind::Errors { .. } => matches!(kind, ObjectKind::Source | ObjectKind::Table),
+                    ItemKind::View { .. } => kind == ObjectKind::View,
+                    ItemKind::MaterializedView { .. } | ItemKind::ViewErrors { .. } => kind == ObjectKind::MaterializedView,
+                    ItemKind::Index { .. } => kind == ObjectKind::Index,
+                    ItemKind::Sequence(_) => kind == ObjectKind::Sequence,
+                    ItemKind::Type(_) => kind == ObjectKind::Type,
+                    ItemKind::Domain(_) => matches!(kind, ObjectKind::Type | ObjectKind::Domain),
+                    ItemKind::Connection(_) | ItemKind::Secret { .. } => true,
+                };
+                if !fits {
+                    let word = sql::plan::with_article(kind);
+                    return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not {word}", item.name)));
+                }
+                commented(item, 0, text)
+            }
+            Commented::Column { object, column } => commented(self.existing(&object)?, column as u32 + 1, text),
+            Commented::Constraint { object, name } => {
+                let item = self.existing(&object)?;
+                if !item.has_constraint(&name) {
+                    let of = if matches!(item.kind, ItemKind::Domain(_)) { format!("domain {}", item.name) } else { format!("table \"{}\"", item.name) };
+                    return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("constraint \"{name}\" for {of} does not exist")));
+                }
+                part_commented(item, name, false, text)
+            }
+            Commented::KeyIndex(oid) => {
+                let catalog = self.catalog();
+                let (item, name) = crate::builtin::key_of(&catalog, oid)
+                    .ok_or_else(|| SqlError::new(state::WRONG_OBJECT_TYPE, "this is the index of no key").with_hint("Name an index or a key of a table."))?;
+                part_commented((**item).clone(), name.to_owned(), true, text)
+            }
+        };
+        self.apply(vec![op])?;
         Ok(Response::Tag("COMMENT".into()))
     }
 
@@ -706,4 +785,16 @@ pub(crate) fn table_sql(name: &FullName, desc: &RelDesc, table: &Table) -> Strin
     );
     lines.extend(table.checks.iter().map(|(n, text)| format!("CONSTRAINT {} CHECK ({text})", quote(n))));
     format!("CREATE TABLE {} ({})", qualified(&name.schema, &name.name), lines.join(", "))
+}
+
+fn commented(mut item: Item, column: u32, text: Option<String>) -> Op {
+    item.comments.retain(|c| c.0 != column);
+    item.comments.extend(text.map(|t| (column, t)));
+    Op::Update { item: Box::new(item) }
+}
+
+fn part_commented(mut item: Item, name: String, index: bool, text: Option<String>) -> Op {
+    item.constraint_comments.retain(|c| (c.name.as_str(), c.index) != (name.as_str(), index));
+    item.constraint_comments.extend(text.map(|text| ConstraintComment { name, index, text }));
+    Op::Update { item: Box::new(item) }
 }

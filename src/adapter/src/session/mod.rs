@@ -503,6 +503,7 @@ impl Session {
             Plan::ShowCreate { object, .. } => self.show_create(&object),
             Plan::Prepare { name, types, statement } => self.prepare_statement(name, types, statement).await,
             Plan::Execute { name, args } => self.execute_prepared(&name, args).await,
+            Plan::CreateTableExecute { create, args } => self.create_table_execute(*create, args).await,
             Plan::Deallocate(name) => self.deallocate(name.as_deref()),
             Plan::Declare { name, hold, scroll, binary, query } => self.declare(name, hold, scroll, binary, *query).await,
             Plan::Fetch { name, direction, is_move, timeout_micros } => self.fetch(&name, direction, is_move, timeout_micros).await,
@@ -527,6 +528,30 @@ impl Session {
     }
 
     async fn execute_prepared(&mut self, name: &str, args: Vec<sql::HirScalar>) -> Result<Response, SqlError> {
+        let (prepared, typed) = self.prepared_with(name, args)?;
+        let Some(statement) = &prepared.statement else { return Ok(Response::Empty) };
+        let plan = sql::plan::plan(parsed(statement)?, &self.names(), &typed)?;
+        let response = Box::pin(self.run(plan)).await?;
+        same_result(&prepared, &response)?;
+        Ok(response)
+    }
+
+    /// CREATE TABLE AS EXECUTE: as if the prepared query stood there.
+    async fn create_table_execute(&mut self, create: sql::ast::CreateTableAs<String>, args: Vec<sql::HirScalar>) -> Result<Response, SqlError> {
+        let (prepared, typed) = self.prepared_with(&create.query, args)?;
+        let not_a_query = || SqlError::new(state::WRONG_OBJECT_TYPE, "prepared statement is not a SELECT");
+        let statement = parsed(prepared.statement.as_ref().ok_or_else(not_a_query)?)?;
+        let sql::ast::Statement::Select(query) = &statement.statement else { return Err(not_a_query()) };
+        let sql::ast::CreateTableAs { name, if_not_exists, columns, with_data, on_commit, .. } = create;
+        let create = sql::ast::CreateTableAs { name, if_not_exists, columns, query: query.clone(), with_data, on_commit };
+        let whole = ParsedStatement { statement: sql::ast::Statement::CreateTableAs(Box::new(create)), notices: Vec::new(), ..statement.clone() };
+        let plan = sql::plan::plan(&whole, &self.names(), &typed)?;
+        Box::pin(self.run(plan)).await
+    }
+
+    /// A prepared statement, and its arguments as values of its parameters' types.
+    #[allow(clippy::type_complexity)]
+    fn prepared_with(&self, name: &str, args: Vec<sql::HirScalar>) -> Result<(Prepared, Vec<(Value, SqlType)>), SqlError> {
         let prepared = self.get_prepared(name)?;
         if args.len() != prepared.params.len() {
             let e = SqlError::new(state::SYNTAX_ERROR, format!("wrong number of parameters for prepared statement \"{name}\""));
@@ -538,11 +563,7 @@ impl Session {
             let cast = sql::plan::coerce_argument(arg, ty, typed.len() + 1, &names)?;
             typed.push((query::constant(cast, &names.ctx)?, ty.clone()));
         }
-        let Some(statement) = &prepared.statement else { return Ok(Response::Empty) };
-        let plan = sql::plan::plan(parsed(statement)?, &names, &typed)?;
-        let response = Box::pin(self.run(plan)).await?;
-        same_result(&prepared, &response)?;
-        Ok(response)
+        Ok((prepared, typed))
     }
 
     fn deallocate(&mut self, name: Option<&str>) -> Result<Response, SqlError> {

@@ -231,7 +231,7 @@ impl Session {
 
     /// System relations become constants.
     pub(super) async fn fill_in(&mut self, catalog: &Arc<Catalog>, mut mir: Mir) -> Result<Mir, SqlError> {
-        let builtin: Vec<GlobalId> = mir.global_ids().into_iter().filter(|id| crate::builtin::is_builtin(*id)).collect();
+        let builtin: Vec<GlobalId> = mir.global_ids().into_iter().filter(|id| catalog.is_builtin(*id)).collect();
         if builtin.is_empty() {
             return Ok(mir);
         }
@@ -244,6 +244,7 @@ impl Session {
             .map(|(n, p)| (n.clone(), p.statement.as_ref().map_or_else(String::new, |s| s.text.clone())))
             .collect();
         let locks = self.shared.locks.held();
+        let names = crate::builtin::Names::new(catalog.clone(), self.settings.search_path(), Vec::new());
         let ctx = crate::builtin::BuiltinCtx {
             catalog,
             introspection: &introspection,
@@ -252,6 +253,7 @@ impl Session {
             pid: self.pid,
             prepared: &prepared,
             sequences: &self.shared.sequences,
+            names: &names,
             backends: &self.shared.backends,
             locks: &locks,
         };
@@ -356,7 +358,7 @@ pub(super) fn constant(scalar: HirScalar, ctx: &EvalCtx) -> Result<Value, SqlErr
 
 fn replace_builtins(mir: &mut Mir, ctx: &crate::builtin::BuiltinCtx<'_>) {
     if let Mir::Get { id: Id::Global(id), types, .. } = mir {
-        if crate::builtin::is_builtin(*id) {
+        if ctx.catalog.is_builtin(*id) {
             *mir = Mir::constant(crate::builtin::rows(*id, ctx), types.clone());
         }
         return;

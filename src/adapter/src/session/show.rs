@@ -3,6 +3,7 @@
 use super::query::{columns, rows_response};
 use super::{Response, Session};
 use crate::catalog::{Item, ItemKind};
+use expr::CatalogView;
 use repr::error::state;
 use repr::{SqlError, SqlType, Value};
 use sql::ast::ShowKind;
@@ -29,6 +30,7 @@ impl Session {
         let name = || format!("{}.{}", quote_ident(&item.schema), quote_ident(&item.name));
         let names = || item.desc.names.iter().map(|n| quote_ident(n)).collect::<Vec<_>>().join(", ");
         // As objects are called now.
+        let known = crate::builtin::Names::new(self.catalog(), vec!["public".into()], Vec::new());
         let mut sql = match &item.kind {
             ItemKind::View { query, check } => {
                 let check = check.map(|c| format!(" WITH {} CHECK OPTION", c.word().to_uppercase()));
@@ -38,14 +40,16 @@ impl Session {
                 let options = if *quarantine { " WITH (ON ERROR = 'quarantine')" } else { "" };
                 format!("CREATE MATERIALIZED VIEW {} ({}){options} AS {query}", name(), names())
             }
-            ItemKind::Index { .. } => crate::builtin::index_definition(&self.catalog(), item.oid(), 0).unwrap_or_else(|| item.sql.clone()),
+            ItemKind::Index { .. } => known.index_definition(item.oid(), 0, false).unwrap_or_else(|| item.sql.clone()),
             _ => item.sql.clone(),
         };
         if let (ItemKind::Table(t), Some(open)) = (&item.kind, sql.strip_suffix(')').map(str::to_owned)) {
             // Named as the tables referred to are named now.
             let catalog = self.catalog();
-            let keys =
-                t.foreign.iter().map(|f| format!("CONSTRAINT {} {}", crate::planner::quote(&f.name), crate::builtin::foreign_definition(&catalog, &item, f)));
+            let keys = t
+                .foreign
+                .iter()
+                .map(|f| format!("CONSTRAINT {} {}", crate::planner::quote(&f.name), crate::builtin::foreign_definition(&catalog, &item, f, &known)));
             sql = format!("{})", std::iter::once(open).chain(keys).collect::<Vec<_>>().join(", "));
         }
         let row = vec![Value::Text(format!("{}.{}", item.schema, item.name)), Value::Text(sql)];

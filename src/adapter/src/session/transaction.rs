@@ -553,7 +553,7 @@ fn write_verb(plan: &Plan) -> Option<&'static str> {
 fn ddl_verb(plan: &Plan) -> &'static str {
     match plan {
         Plan::CreateTable(_) | Plan::CreateTableFromSource(_) => "CREATE TABLE",
-        Plan::CreateTableAs(_) => "CREATE TABLE AS",
+        Plan::CreateTableAs(_) | Plan::CreateTableExecute { .. } => "CREATE TABLE AS",
         Plan::CreateView(_) => "CREATE VIEW",
         Plan::CreateMaterializedView(_) => "CREATE MATERIALIZED VIEW",
         Plan::CreateIndex(_) => "CREATE INDEX",
@@ -576,6 +576,7 @@ fn ddl_verb(plan: &Plan) -> &'static str {
         | Plan::AlterRenameConstraint { .. }
         | Plan::AlterSetSchema { .. }
         | Plan::AlterOptions { .. }
+        | Plan::AlterViewCheck { .. }
         | Plan::AlterSecret { .. }
         | Plan::AlterOwner { .. } => "ALTER",
         Plan::Comment { .. } => "COMMENT",

@@ -229,6 +229,12 @@ fn array_construct(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
 }
 
 fn array_subscript(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
+    // A name has 64 bytes, counted from 0; those behind its end are zero.
+    if let Value::Text(name) = &args[0] {
+        let at = args[1].as_i64().filter(|i| (0..64).contains(i) && args.len() == 2).and_then(|i| usize::try_from(i).ok());
+        let byte = |i: usize| name.as_bytes().get(i).copied().filter(u8::is_ascii).map_or(String::new(), |b| char::from(b).to_string());
+        return Ok(at.map_or(Value::Null, |i| Value::Text(byte(i))));
+    }
     if let Value::Bytea(shape) = &args[0] {
         return Ok(super::geo::part(shape, &args[1..], &call.ret.ty));
     }

@@ -16,6 +16,9 @@ use repr::types::RegKind;
 use repr::{Numeric, SqlError, SqlType, Value};
 use std::sync::OnceLock;
 
+/// `pg_namespace.oid` of pg_catalog.
+const PG_CATALOG: u32 = 11;
+
 /// The parts of a possibly qualified name as reg* input takes it: an unquoted part is anything up to a dot or blank.
 /// Errors: 42602.
 fn name_parts(name: &str) -> Result<Vec<String>, SqlError> {
@@ -201,11 +204,13 @@ fn single_name(name: &str) -> Result<String, SqlError> {
 /// A type's name as `format_type(oid, NULL)` prints it.
 fn type_name(oid: u32, view: &dyn crate::CatalogView) -> String {
     match view.type_by_oid(oid).or_else(|| SqlType::from_oid(oid)) {
-        Some(SqlType::Enum(e)) => quote_ident(&e.name),
-        Some(SqlType::UserRange(r)) => quote_ident(&r.name),
-        Some(SqlType::UserMultirange(r)) => quote_ident(&r.multirange_name),
         Some(SqlType::Array(e)) => format!("{}[]", type_name(e.oid(), view)),
-        Some(t) => t.sql_name(),
+        Some(t) => view.type_name(oid).unwrap_or_else(|| match &t {
+            SqlType::Enum(e) => quote_ident(&e.name),
+            SqlType::UserRange(r) => quote_ident(&r.name),
+            SqlType::UserMultirange(r) => quote_ident(&r.multirange_name),
+            t => t.sql_name(),
+        }),
         None => match catalog::type_by_oid(oid) {
             Some(t) if t.elem != 0 && t.name.starts_with('_') => format!("{}[]", type_name(t.elem, view)),
             Some(t) => match t.name {
@@ -398,7 +403,29 @@ fn view_definition(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
         Value::Text(name) => relation(name, call.ctx)?,
         v => oid_of(v),
     };
-    Ok(text_or_null(call.ctx.catalog.view_definition(oid)))
+    // The column at which lines wrap asks for the pretty form too.
+    Ok(text_or_null(call.ctx.catalog.view_definition(oid, a.get(1).is_some_and(|p| *p != Value::Bool(false)))))
+}
+
+/// What `acldefault` says, as text: the privileges of an object of this kind that nobody has granted anything on.
+fn default_privileges(kind: &str, owner: u32, ctx: &EvalCtx) -> Result<String, SqlError> {
+    let (everybody, own) = match kind {
+        "c" => ("", ""),
+        "r" => ("", "arwdDxt"),
+        "s" => ("", "rwU"),
+        "d" => ("Tc", "CTc"),
+        "f" => ("X", "X"),
+        "l" | "T" => ("U", "U"),
+        "L" => ("", "rw"),
+        "n" => ("", "UC"),
+        "p" => ("", "sA"),
+        "t" => ("", "C"),
+        "F" | "S" => ("", "U"),
+        _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized object type abbreviation: {kind}"))),
+    };
+    let owner = ctx.catalog.role_name(owner).map_or_else(|| owner.to_string(), |n| quote_ident(&n));
+    let grants = [(String::new(), everybody), (owner.clone(), own)].into_iter().filter(|g| !g.1.is_empty());
+    Ok(format!("{{{}}}", grants.map(|(who, what)| format!("{who}={what}/{owner}")).collect::<Vec<_>>().join(",")))
 }
 
 /// `to_reg*`: NULL for what does not exist; a name that is none is an error.
@@ -627,7 +654,11 @@ pub const FUNCS: &[Entry] = &[
     }),
     val!(["pg_type_is_visible"], |a, call| {
         let oid = oid_of(&a[0]);
-        Ok(known(catalog::type_by_oid(oid).is_some() || call.ctx.catalog.type_by_oid(oid).is_some()))
+        Ok(match catalog::type_by_oid(oid) {
+            None if call.ctx.catalog.type_by_oid(oid).is_some() => Value::Bool(call.ctx.catalog.type_is_visible(oid)),
+            Some(t) => Value::Bool(t.namespace == PG_CATALOG),
+            None => Value::Null,
+        })
     }),
     val!(["pg_function_is_visible"], |a, _| Ok(known(catalog::proc_by_oid(oid_of(&a[0])).is_some()))),
     val!(["pg_operator_is_visible"], |a, _| Ok(known(catalog::operator_by_oid(oid_of(&a[0])).is_some()))),
@@ -677,18 +708,26 @@ pub const FUNCS: &[Entry] = &[
         _ => None,
     }),
     val!(? ["pg_get_viewdef", "pg_get_viewdef_ext", "pg_get_viewdef_name", "pg_get_viewdef_name_ext", "pg_get_viewdef_wrap"], view_definition),
-    val!(["pg_get_indexdef"], |a, call| Ok(text_or_null(call.ctx.catalog.index_definition(oid_of(&a[0]), 0)))),
+    // There is no type of access rights: their list is text.
+    val!(? ["acldefault_sql"], |a, call| default_privileges(a[0].as_str().unwrap_or(""), oid_of(&a[1]), call.ctx).map(Value::Text)),
+    val!(["pg_get_indexdef"], |a, call| Ok(text_or_null(call.ctx.catalog.index_definition(oid_of(&a[0]), 0, false)))),
     val!(["pg_get_indexdef_ext"], |a, call| {
         let column = a[1].as_i64().and_then(|c| i32::try_from(c).ok()).unwrap_or(0);
-        Ok(text_or_null(call.ctx.catalog.index_definition(oid_of(&a[0]), column)))
+        Ok(text_or_null(call.ctx.catalog.index_definition(oid_of(&a[0]), column, a[2] == Value::Bool(true))))
     }),
-    val!(["pg_get_constraintdef", "pg_get_constraintdef_ext"], |a, call| Ok(text_or_null(call.ctx.catalog.constraint_definition(oid_of(&a[0]))))),
+    val!(["pg_get_constraintdef", "pg_get_constraintdef_ext"], |a, call| {
+        Ok(text_or_null(call.ctx.catalog.constraint_definition(oid_of(&a[0]), a.get(1) == Some(&Value::Bool(true)))))
+    }),
     // Expressions are kept as text.
-    val!(["pg_get_expr", "pg_get_expr_ext"], |a, call| Ok(Value::Text(text_out(&a[0], &call.arg_types[0].ty, call.ctx)))),
+    val!(["pg_get_expr", "pg_get_expr_ext"], |a, call| {
+        let text = text_out(&a[0], &call.arg_types[0].ty, call.ctx);
+        Ok(Value::Text(call.ctx.catalog.expression(&text, oid_of(&a[1]), a.get(2) == Some(&Value::Bool(true)))))
+    }),
+    val!(["pg_get_ruledef", "pg_get_ruledef_ext"], |a, call| {
+        Ok(text_or_null(call.ctx.catalog.rule_definition(oid_of(&a[0]), a.get(1) == Some(&Value::Bool(true)))))
+    }),
     val!(
         [
-            "pg_get_ruledef",
-            "pg_get_ruledef_ext",
             "pg_get_triggerdef",
             "pg_get_triggerdef_ext",
             "pg_get_statisticsobjdef",

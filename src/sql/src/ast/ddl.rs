@@ -204,12 +204,13 @@ pub enum OptionValue {
     Interval(String),
 }
 
+/// `query`: what follows AS.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CreateTableAs {
+pub struct CreateTableAs<Q = Box<Query>> {
     pub name: ObjectName,
     pub if_not_exists: bool,
     pub columns: Vec<Ident>,
-    pub query: Box<Query>,
+    pub query: Q,
     pub with_data: bool,
     pub on_commit: OnCommit,
 }

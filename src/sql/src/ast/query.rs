@@ -138,6 +138,8 @@ pub struct Cte {
     pub columns: Vec<Ident>,
     /// WITH MUTUALLY RECURSIVE declares each column's type.
     pub types: Vec<TypeName>,
+    /// `AS [NOT] MATERIALIZED`: it is for how the item is shown alone.
+    pub materialized: Option<bool>,
     pub query: CteBody,
     pub search: Option<Search>,
     pub cycle: Option<Cycle>,
@@ -244,6 +246,8 @@ pub struct FrameClause {
     pub start: FrameEdge,
     pub end: FrameEdge,
     pub exclude: FrameExclude,
+    /// Both edges are written.
+    pub between: bool,
     pub pos: Pos,
 }
 

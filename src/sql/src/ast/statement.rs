@@ -22,11 +22,17 @@ pub enum Statement {
     Copy(Box<Copy>),
     CreateTable(Box<CreateTable>),
     CreateTableAs(Box<CreateTableAs>),
+    /// AS EXECUTE: the prepared statement, and its arguments.
+    CreateTableExecute(Box<CreateTableAs<(Ident, Vec<Expr>)>>),
     CreateView(Box<CreateView>),
     CreateIndex(Box<CreateIndex>),
     CreateSchema {
         name: Ident,
         if_not_exists: bool,
+        /// AUTHORIZATION.
+        owner: Option<String>,
+        /// What is made in it, each a CREATE.
+        elements: Vec<(Statement, Span)>,
     },
     CreateDatabase {
         name: Ident,
@@ -72,6 +78,8 @@ pub enum Statement {
     Comment {
         kind: ObjectKind,
         name: ObjectName,
+        /// COMMENT ON CONSTRAINT: which one of the table, or domain, that is named.
+        constraint: Option<Ident>,
         text: Option<String>,
     },
     /// With the tag: `BEGIN` or `START TRANSACTION`.

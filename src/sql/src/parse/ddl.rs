@@ -26,15 +26,7 @@ impl Parser<'_> {
             }
             _ if temporary => self.unsupported_object(&w),
             "index" | "unique" | "default" => self.create_index(),
-            "schema" => {
-                self.next();
-                let if_not_exists = self.if_not_exists()?;
-                let name = self.col_id()?;
-                if self.is_kw("authorization") {
-                    return Err(SqlError::unsupported("AUTHORIZATION", "leave it out").at(self.pos()));
-                }
-                Ok(Statement::CreateSchema { name, if_not_exists })
-            }
+            "schema" => self.create_schema(),
             "database" => {
                 self.next();
                 let if_not_exists = self.if_not_exists()?;
@@ -210,12 +202,51 @@ impl Parser<'_> {
         self.with_options()?;
         let on_commit = self.on_commit(temporary)?;
         self.expect_kw("as")?;
-        let query = Box::new(self.query()?);
-        let with_data = !self.eat_kws(&["with", "no", "data"]);
-        if with_data {
-            self.eat_kws(&["with", "data"]);
+        if self.eat_kw("execute") {
+            let query = (self.col_id()?, if self.is_punct("(") { self.parens(Self::expr_list)? } else { Vec::new() });
+            let with_data = self.with_data();
+            return Ok(Statement::CreateTableExecute(Box::new(CreateTableAs { name, if_not_exists, columns, query, with_data, on_commit })));
         }
+        let query = Box::new(self.query()?);
+        let with_data = self.with_data();
         Ok(Statement::CreateTableAs(Box::new(CreateTableAs { name, if_not_exists, columns, query, with_data, on_commit })))
+    }
+
+    /// WITH [NO] DATA.
+    fn with_data(&mut self) -> bool {
+        !self.eat_kws(&["with", "no", "data"]) && {
+            self.eat_kws(&["with", "data"]);
+            true
+        }
+    }
+
+    /// CREATE SCHEMA, with what is made in it.
+    fn create_schema(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        let if_not_exists = self.if_not_exists()?;
+        let named = if self.is_kw("authorization") { None } else { Some(self.col_id()?) };
+        let owner = if self.eat_kw("authorization") { Some(self.col_label()?) } else { None };
+        let Some(name) = named.or_else(|| owner.clone()) else { return Err(self.error()) };
+        let mut elements = Vec::new();
+        while self.is_any_kw(&["create", "grant"]) {
+            let pos = self.pos();
+            if if_not_exists {
+                let m = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements";
+                return Err(SqlError::new(repr::error::state::FEATURE_NOT_SUPPORTED, m).at(pos));
+            }
+            let start = self.span().start;
+            let element = self.deeper(Self::statement)?;
+            let of_schema = match &element {
+                Statement::CreateView(v) => !v.materialized,
+                Statement::CreateTable(_) | Statement::CreateIndex(_) | Statement::CreateSequence { .. } | Statement::Unsupported(_) => true,
+                _ => false,
+            };
+            if !of_schema {
+                return Err(SqlError::new(repr::error::state::SYNTAX_ERROR, "only tables, views, indexes and sequences are made within CREATE SCHEMA").at(pos));
+            }
+            elements.push((element, self.span_from(start)));
+        }
+        Ok(Statement::CreateSchema { name, if_not_exists, owner: owner.map(|o| o.name), elements })
     }
 
     /// A column, a constraint or LIKE.
@@ -819,10 +850,32 @@ impl Parser<'_> {
     pub fn comment(&mut self) -> Result<Statement, SqlError> {
         self.next();
         self.expect_kw("on")?;
-        let kind = self.object_kind()?;
+        let others = ["aggregate", "cast", "collation", "conversion", "event", "foreign", "function", "large", "operator", "policy", "procedural", "procedure"];
+        let more = ["publication", "routine", "rule", "server", "statistics", "subscription", "tablespace", "text", "transform", "trigger", "database", "role"];
+        if self.is_any_kw(&others) || self.is_any_kw(&more) {
+            let Tok::Word(w) = self.tok() else { return Err(self.error()) };
+            let what = format!("COMMENT ON {}", w.to_uppercase());
+            return Err(SqlError::unsupported(what, "comment on schemas, relations, their columns, constraints and indexes, and on types").at(self.pos()));
+        }
+        let constraint = if self.eat_kw("constraint") {
+            let name = self.col_id()?;
+            self.expect_kw("on")?;
+            Some(name)
+        } else {
+            None
+        };
+        let kind = match constraint {
+            Some(_) if self.eat_kw("domain") => ObjectKind::Domain,
+            Some(_) => ObjectKind::Table,
+            None if self.eat_kw("extension") => {
+                let name = self.col_id()?;
+                return Err(SqlError::new(repr::error::state::UNDEFINED_OBJECT, format!("extension \"{}\" does not exist", name.name)));
+            }
+            None => self.object_kind()?,
+        };
         let name = self.object_name()?;
         self.expect_kw("is")?;
         let text = if self.eat_kw("null") { None } else { Some(self.string()?) };
-        Ok(Statement::Comment { kind, name, text })
+        Ok(Statement::Comment { kind, name, constraint, text })
     }
 }

@@ -550,9 +550,10 @@ impl Parser<'_> {
             columns = self.col_id_list()?;
         }
         self.expect_kw("as")?;
-        if !self.eat_kw("materialized") {
-            self.eat_kws(&["not", "materialized"]);
-        }
+        let materialized = match self.eat_kw("materialized") {
+            true => Some(true),
+            false => self.eat_kws(&["not", "materialized"]).then_some(false),
+        };
         let query = self.parens(|p| {
             if p.is_kw("merge") {
                 return Err(SqlError::new(repr::error::state::FEATURE_NOT_SUPPORTED, "MERGE not supported in WITH query").at(name.pos));
@@ -566,7 +567,7 @@ impl Parser<'_> {
             Ok(CteBody::Query(Box::new(p.query()?)))
         })?;
         let (search, cycle) = (self.search_opt()?, self.cycle_opt()?);
-        Ok(Cte { name, columns, types, query, search, cycle })
+        Ok(Cte { name, columns, types, materialized, query, search, cycle })
     }
 
     fn column_decls(&mut self) -> Result<Vec<ColumnDecl>, SqlError> {
@@ -838,7 +839,8 @@ impl Parser<'_> {
             _ => return Ok(None),
         };
         self.next();
-        let (start, end) = if self.eat_kw("between") {
+        let between = self.eat_kw("between");
+        let (start, end) = if between {
             let start = self.frame_edge()?;
             self.expect_kw("and")?;
             (start, self.frame_edge()?)
@@ -869,7 +871,7 @@ impl Parser<'_> {
             }
             _ => {}
         }
-        Ok(Some(FrameClause { units, start, end, exclude, pos }))
+        Ok(Some(FrameClause { units, start, end, exclude, between, pos }))
     }
 
     fn frame_edge(&mut self) -> Result<FrameEdge, SqlError> {

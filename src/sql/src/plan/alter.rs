@@ -92,7 +92,8 @@ impl Binder<'_> {
             RelationKind::View(_) => return Err(refused("views")),
             RelationKind::MaterializedView => return Err(refused("materialized views")),
             RelationKind::Source | RelationKind::Tables => return Err(refused("relations that a source feeds")),
-            RelationKind::Other => return Err(refused("indexes and sequences")),
+            RelationKind::Sequence => return Err(refused("sequences")),
+            RelationKind::Other => return Err(refused("indexes")),
         }
         let table = ObjectRef { id: rel.id, name: rel.name.clone() };
         let mut actions = a.actions.clone();

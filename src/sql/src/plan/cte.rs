@@ -48,6 +48,11 @@ impl Binder<'_> {
         Ok(Plan::With(Box::new(WithPlan { items: items.collect(), body })))
     }
 
+    /// What those in sight of the items see.
+    pub(super) fn env_of_items(&self, w: &With, env: &Env) -> Result<Env, SqlError> {
+        Ok(self.items(w, env, false)?.1)
+    }
+
     fn items(&self, w: &With, env: &Env, top: bool) -> Result<(Vec<Item>, Env), SqlError> {
         for (i, c) in w.ctes.iter().enumerate() {
             if w.ctes[..i].iter().any(|x| x.name.name == c.name.name) {

@@ -9,7 +9,7 @@ use crate::catalog::{CheckOption, ObjectRef, RelationKind};
 use crate::hir::HirScalar;
 use crate::parse::ParsedStatement;
 use ::expr::catalog::CastContext;
-use repr::{ColType, RelDesc};
+use repr::{ColType, RelDesc, SqlType};
 
 /// Columns, keys and constraints of a table definition.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Binder<'_> {
         for l in &c.like {
             // What is copied depends on nothing.
             let rel = match self.catalog.resolve_relation(&l.name.parts).map_err(|e| e.at(l.name.pos))? {
-                Some(rel) if matches!(rel.kind, RelationKind::Other) => {
+                Some(rel) if matches!(rel.kind, RelationKind::Other | RelationKind::Sequence) => {
                     return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("relation \"{}\" is invalid in LIKE clause", rel.name.name)).at(l.name.pos));
                 }
                 Some(rel) => std::rc::Rc::new((*rel).clone()),
@@ -413,22 +413,66 @@ impl Binder<'_> {
         if let (Some(i), false) = (options.iter().position(|o| o.0 == "check_option"), v.materialized) {
             check = Some(options.remove(i).1.to_ascii_lowercase());
         }
-        let check = match check.as_deref() {
-            None => return Ok(None),
-            Some("local") => CheckOption::Local,
-            Some("cascaded") => CheckOption::Cascaded,
-            Some(other) => {
+        check.map(|c| self.checked(&c, &v.query)).transpose()
+    }
+
+    /// The option of this name, over a view's query.
+    fn checked(&self, option: &str, query: &ast::Query) -> Result<CheckOption, SqlError> {
+        let check = match option {
+            "local" => CheckOption::Local,
+            "cascaded" => CheckOption::Cascaded,
+            other => {
                 let e = SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid value for enum option \"check_option\": {other}"));
                 return Err(e.with_detail("Valid values are \"local\" and \"cascaded\"."));
             }
         };
-        match self.why_not_updatable(&v.query) {
-            None => Ok(Some(check)),
+        match self.why_not_updatable(query) {
+            None => Ok(check),
             Some(why) => {
                 let m = "WITH CHECK OPTION is supported only on automatically updatable views";
                 Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m).with_hint(why))
             }
         }
+    }
+
+    /// ALTER VIEW SET, or RESET where an option has no value. Errors: 0A000 for other options than `check_option`.
+    fn alter_view_options(&self, name: &ObjectName, view: ObjectRef, options: Vec<(String, Option<String>)>) -> Result<Plan, SqlError> {
+        let rel = self.resolve_relation(name)?;
+        let Some(def) = &rel.view else { return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a view", rel.name.name))) };
+        let mut check = def.check;
+        for (option, value) in options {
+            if option != "check_option" {
+                let what = format!("the option \"{option}\" of a view");
+                return Err(SqlError::unsupported(what, "check_option is known; a view is read with the rights of who reads it"));
+            }
+            check = value.map(|v| self.checked(&v.to_ascii_lowercase(), &crate::parse::parse_query(&def.query)?)).transpose()?;
+        }
+        Ok(Plan::AlterViewCheck { view, check })
+    }
+
+    /// What CREATE SCHEMA makes in it: sequences, tables, views, indexes. Errors: 42P15 for what names another schema.
+    pub fn schema_elements(&self, p: &ParsedStatement, schema: &str, elements: &[(ast::Statement, Span)]) -> Result<Vec<ParsedStatement>, SqlError> {
+        let mut out = Vec::with_capacity(elements.len());
+        for (statement, span) in elements {
+            let (pass, name) = match statement {
+                ast::Statement::CreateSequence { name, .. } => (0, name),
+                ast::Statement::CreateTable(t) => (1, &t.name),
+                ast::Statement::CreateView(v) => (2, &v.name),
+                ast::Statement::CreateIndex(i) => (3, &i.on),
+                ast::Statement::Unsupported(what) => return Err(SqlError::unsupported(what.clone(), "leave it out")),
+                _ => return Err(SqlError::internal("an element that is of no schema")),
+            };
+            if let [.., other, _] = name.parts.as_slice() {
+                if other != schema {
+                    let m = format!("CREATE specifies a schema ({other}) different from the one being created ({schema})");
+                    return Err(SqlError::new(repr::SqlState::new("42P15"), m));
+                }
+            }
+            let text = ParsedStatement { text: p.slice(*span).to_owned(), offset: span.start, statement: statement.clone(), notices: Vec::new() };
+            out.push((pass, text));
+        }
+        out.sort_by_key(|e| e.0);
+        Ok(out.into_iter().map(|e| e.1).collect())
     }
 
     fn rename_columns(&self, desc: &mut RelDesc, columns: &[ast::Ident], too_many: &str) -> Result<(), SqlError> {
@@ -505,7 +549,7 @@ impl Binder<'_> {
             RelationKind::Builtin => {
                 return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied: \"{}\" is a system catalog", rel.name.name)).at(i.on.pos))
             }
-            RelationKind::Other => {
+            RelationKind::Other | RelationKind::Sequence => {
                 return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot create index on relation \"{}\"", rel.name.name)).at(i.on.pos))
             }
             _ => {}
@@ -636,7 +680,7 @@ impl Binder<'_> {
                     | (RelationKind::View(_), ObjectKind::View)
                     | (RelationKind::MaterializedView, ObjectKind::MaterializedView)
                     | (RelationKind::Source | RelationKind::Tables, ObjectKind::Source | ObjectKind::Table) => true,
-                    (RelationKind::Other, ObjectKind::Index | ObjectKind::Sequence) => true,
+                    (RelationKind::Other, ObjectKind::Index) | (RelationKind::Sequence, ObjectKind::Sequence) => true,
                     (RelationKind::Builtin, _) => {
                         return Err(
                             SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied: \"{}\" is a system catalog", rel.name.name)).at(n.pos)
@@ -762,6 +806,12 @@ impl Binder<'_> {
                 }
                 Ok(Plan::AlterSetSchema { kind: a.kind, object, schema: s.name.clone() })
             }
+            AlterAction::SetOptions(o) if a.kind == ObjectKind::View => {
+                self.alter_view_options(&a.name, object, plain_options(o).into_iter().map(|(k, v)| (k, Some(v))).collect())
+            }
+            AlterAction::ResetOptions(o) if a.kind == ObjectKind::View => {
+                self.alter_view_options(&a.name, object, o.iter().map(|k| (k.clone(), None)).collect())
+            }
             AlterAction::SetOptions(o) => {
                 Ok(Plan::AlterOptions { kind: a.kind, object, options: plain_options(o).into_iter().map(|(k, v)| (k, Some(v))).collect() })
             }
@@ -781,19 +831,51 @@ impl Binder<'_> {
         }
     }
 
-    pub fn comment(&self, kind: ObjectKind, name: &ObjectName, text: Option<String>) -> Result<Plan, SqlError> {
-        if kind == ObjectKind::Column {
-            let mut rel_name = name.clone();
-            let Some(col) = rel_name.parts.pop().filter(|_| !rel_name.parts.is_empty()) else {
-                return Err(SqlError::new(state::SYNTAX_ERROR, "column name must be qualified").at(name.pos));
+    /// What COMMENT ON names. Errors: 42P01, 42703, 42704, 3F000 for what does not exist.
+    pub fn commented(&self, kind: ObjectKind, name: &ObjectName, constraint: Option<&ast::Ident>) -> Result<Commented, SqlError> {
+        if let Some(c) = constraint {
+            let object = match kind {
+                ObjectKind::Domain => self.any_object(kind, name)?,
+                _ => {
+                    let rel = self.resolve_relation(name)?;
+                    ObjectRef { id: rel.id, name: rel.name.clone() }
+                }
             };
-            let rel = self.resolve_relation(&rel_name)?;
-            let column = rel.desc.names.iter().position(|n| *n == col).ok_or_else(|| {
-                SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{col}\" of relation \"{}\" does not exist", rel.name.name)).at(name.pos)
-            })?;
-            return Ok(Plan::Comment { kind, object: ObjectRef { id: rel.id, name: rel.name.clone() }, column: Some(column), text });
+            return Ok(Commented::Constraint { object, name: c.name.clone() });
         }
-        Ok(Plan::Comment { kind, object: self.any_object(kind, name)?, column: None, text })
+        match kind {
+            ObjectKind::Schema => match name.parts.as_slice() {
+                [schema] if self.catalog.schema_exists(schema) => Ok(Commented::Schema(schema.clone())),
+                _ => Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))),
+            },
+            ObjectKind::Column => {
+                let mut of = name.clone();
+                let Some(col) = of.parts.pop().filter(|_| !of.parts.is_empty()) else {
+                    return Err(SqlError::new(state::SYNTAX_ERROR, "column name must be qualified").at(name.pos));
+                };
+                let found = |object: ObjectRef, names: Vec<String>| match names.iter().position(|n| *n == col) {
+                    Some(column) => Ok(Commented::Column { object, column }),
+                    None => Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{col}\" of relation \"{}\" does not exist", of.last())).at(name.pos)),
+                };
+                // The fields of a composite type are columns too.
+                if let (None, Some(SqlType::Record(r))) = (self.catalog.resolve_relation(&of.parts)?, self.catalog.resolve_type(&of.parts)) {
+                    return found(self.any_object(ObjectKind::Type, &of)?, r.fields.iter().map(|f| f.0.clone()).collect());
+                }
+                let rel = self.resolve_relation(&of)?;
+                if matches!(rel.kind, RelationKind::Other | RelationKind::Sequence) {
+                    let message = format!("cannot set comment on relation \"{}\"", rel.name.name);
+                    return Err(
+                        SqlError::new(state::WRONG_OBJECT_TYPE, message).with_detail(format!("This operation is not supported for {}s.", rel.kind.word()))
+                    );
+                }
+                found(ObjectRef { id: rel.id, name: rel.name.clone() }, rel.desc.names.clone())
+            }
+            ObjectKind::Index if self.catalog.resolve_object(kind, &name.parts).is_none() => match self.catalog.eval_ctx().catalog.relation_oid(&name.parts) {
+                Some(oid) => Ok(Commented::KeyIndex(oid)),
+                None => Err(self.undefined_relation(name)),
+            },
+            _ => Ok(Commented::Object { kind, object: self.any_object(kind, name)? }),
+        }
     }
 }
 
@@ -894,7 +976,8 @@ fn missing_word(kind: ObjectKind) -> &'static str {
     word(if kind == ObjectKind::Domain { ObjectKind::Type } else { kind })
 }
 
-fn with_article(kind: ObjectKind) -> String {
+/// `a table`, `an index`.
+pub fn with_article(kind: ObjectKind) -> String {
     a_word(word(kind))
 }
 

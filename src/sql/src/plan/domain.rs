@@ -130,7 +130,7 @@ impl Binder<'_> {
     }
 
     /// What a check sees.
-    fn value_env(&self, base: &ColType) -> super::scope::Env {
+    pub(super) fn value_env(&self, base: &ColType) -> super::scope::Env {
         let desc = RelDesc { names: vec!["value".into()], types: vec![base.clone().with_nullable(true)], keys: Vec::new() };
         self.row_env("", &desc, Clause::Check)
     }

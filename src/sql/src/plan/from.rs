@@ -200,6 +200,9 @@ impl Binder<'_> {
         if let (true, Some(key)) = (natural, &item.key) {
             order = key.iter().map(|k| ColumnOrder { column: item.cols[*k].pos, desc: false, nulls_last: true }).collect();
         }
+        if let (true, RelationKind::Builtin) = (natural, &rel.kind) {
+            order = catalog_order(&rel.desc.names).into_iter().map(|column| ColumnOrder { column, desc: false, nulls_last: true }).collect();
+        }
         if let Some(a) = alias {
             apply_columns(&mut item, a)?;
             item.row_names = (!a.columns.is_empty() && item.row_oid != pseudo::RECORD).then(|| rel.desc.names.clone());
@@ -641,6 +644,20 @@ impl Binder<'_> {
         self.note_star(std::iter::once(item), env, pos, except);
         Ok((0..item.cols.len()).map(|i| (item.cols[i].name.clone(), item.column(level, i), pos)).collect())
     }
+}
+
+/// The columns by which a system relation is ordered: those that say which row it is, so that what is gathered from its rows goes together.
+fn catalog_order(names: &[String]) -> Vec<usize> {
+    const KEYS: [&[&str]; 6] = [
+        &["oid"],
+        &["attrelid", "attnum"],
+        &["indexrelid"],
+        &["classid", "objid", "objsubid", "refobjid", "refobjsubid"],
+        &["table_schema", "table_name", "ordinal_position"],
+        &["constraint_schema", "constraint_name", "ordinal_position"],
+    ];
+    let place = |name: &&str| names.iter().position(|n| n == name);
+    KEYS.iter().find_map(|key| key.iter().map(place).collect()).unwrap_or_default()
 }
 
 /// The columns that unqualified names see.

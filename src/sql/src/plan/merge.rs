@@ -98,6 +98,7 @@ impl Binder<'_> {
             RelationKind::View(_) => "views",
             RelationKind::MaterializedView => "materialized views",
             RelationKind::Source | RelationKind::Tables => "sources",
+            RelationKind::Sequence => "sequences",
             RelationKind::Other => "indexes",
         };
         let e = SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("cannot execute MERGE on relation \"{}\"", rel.name.name)).at(name.pos);

@@ -24,8 +24,8 @@ mod collection;
 mod cte;
 /// CREATE, ALTER, DROP.
 mod ddl;
-/// Expressions as PostgreSQL prints them.
-mod deparse;
+/// Expressions and queries as PostgreSQL prints them.
+pub mod deparse;
 /// INSERT, UPDATE, DELETE, COPY.
 mod dml;
 /// Domains: values that must satisfy something.
@@ -79,7 +79,7 @@ pub(crate) mod walk;
 /// Window functions.
 mod window;
 
-pub use ddl::TableShape;
+pub use ddl::{with_article, TableShape};
 pub use scope::check_column_name;
 pub use statement::{bind_default, bind_scalar, coerce_argument, describe, implied_default, plan, quote_ident, result_of};
 pub use types::*;

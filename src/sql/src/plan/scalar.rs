@@ -523,6 +523,7 @@ impl Binder<'_> {
             SqlType::Array(e) => (**e).clone(),
             SqlType::Int2Vector => SqlType::Int2,
             SqlType::OidVector => SqlType::Oid,
+            SqlType::Name if path.iter().all(|p| matches!(p, Indirection::Index(_))) => SqlType::Char,
             SqlType::Geo(kind) if expr::func::geo::part_type(*kind).is_some() => expr::func::geo::part_type(*kind).unwrap_or(SqlType::Float8),
             other => {
                 return Err(SqlError::new(

@@ -176,9 +176,18 @@ impl Binder<'_> {
             Statement::Copy(c) => self.copy(c),
             Statement::CreateTable(c) => self.create_table(p, c),
             Statement::CreateTableAs(c) => self.created_from_query(c),
+            Statement::CreateTableExecute(c) => {
+                let args = c.query.1.iter().map(|a| self.constant(a)).collect::<Result<_, _>>()?;
+                let ast::CreateTableAs { name, if_not_exists, columns, query, with_data, on_commit } = (**c).clone();
+                let create = ast::CreateTableAs { name, if_not_exists, columns, query: query.0.name, with_data, on_commit };
+                Ok(Plan::CreateTableExecute { create: Box::new(create), args })
+            }
             Statement::CreateView(v) => self.create_view(p, v),
             Statement::CreateIndex(i) => self.create_index(p, i),
-            Statement::CreateSchema { name, if_not_exists } => Ok(Plan::CreateSchema { name: name.name.clone(), if_not_exists: *if_not_exists }),
+            Statement::CreateSchema { name, if_not_exists, owner, elements } => {
+                let elements = self.schema_elements(p, &name.name, elements)?;
+                Ok(Plan::CreateSchema { name: name.name.clone(), if_not_exists: *if_not_exists, owner: owner.clone(), elements })
+            }
             Statement::CreateDatabase { name, if_not_exists } => Ok(Plan::CreateDatabase { name: name.name.clone(), if_not_exists: *if_not_exists }),
             Statement::CreateType(t) => self.create_type(t, p),
             Statement::CreateSecret { name, if_not_exists, value } => {
@@ -214,7 +223,9 @@ impl Binder<'_> {
             Statement::CreateSequence { name, if_not_exists, temporary, options } => self.create_sequence(name, *if_not_exists, *temporary, options),
             Statement::AlterSequence { name, if_exists, options } => self.alter_sequence(name, *if_exists, options),
             Statement::AlterType(a) => self.alter_type(a, p),
-            Statement::Comment { kind, name, text } => self.comment(*kind, name, text.clone()),
+            Statement::Comment { kind, name, constraint, text } => {
+                Ok(Plan::Comment { on: self.commented(*kind, name, constraint.as_ref())?, text: text.clone() })
+            }
             Statement::Begin(tag, m) => Ok(Plan::Begin(tag, m.clone())),
             Statement::SetTransaction { session, modes } => Ok(Plan::SetTransaction { session: *session, modes: modes.clone() }),
             Statement::SetConstraints { names, deferred } => {

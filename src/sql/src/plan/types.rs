@@ -31,12 +31,25 @@ pub enum Plan {
 
     CreateTable(Box<CreateTablePlan>),
     CreateTableAs(Box<CreateTableAsPlan>),
+    /// AS EXECUTE: the name of the prepared statement stands for the query.
+    CreateTableExecute {
+        create: Box<crate::ast::CreateTableAs<String>>,
+        args: Vec<HirScalar>,
+    },
     CreateView(Box<CreateViewPlan>),
     CreateMaterializedView(Box<CreateViewPlan>),
     CreateIndex(Box<CreateIndexPlan>),
+    /// `elements`: what is made in it, in an order that works.
     CreateSchema {
         name: String,
         if_not_exists: bool,
+        owner: Option<String>,
+        elements: Vec<ParsedStatement>,
+    },
+    /// ALTER VIEW SET, RESET of `check_option`.
+    AlterViewCheck {
+        view: ObjectRef,
+        check: Option<crate::catalog::CheckOption>,
     },
     CreateDatabase {
         name: String,
@@ -117,11 +130,9 @@ pub enum Plan {
         object: ObjectRef,
         owner: String,
     },
-    /// COMMENT ON; `column` for COMMENT ON COLUMN. `text` None removes it.
+    /// COMMENT ON; `text` None removes it.
     Comment {
-        kind: ObjectKind,
-        object: ObjectRef,
-        column: Option<usize>,
+        on: Commented,
         text: Option<String>,
     },
 
@@ -767,4 +778,25 @@ pub struct AlterSequencePlan {
     /// AS.
     pub ty: Option<SqlType>,
     pub owner: Option<Option<(GlobalId, usize)>>,
+}
+
+/// What COMMENT ON is about.
+#[derive(Clone, Debug)]
+pub enum Commented {
+    Object {
+        kind: ObjectKind,
+        object: ObjectRef,
+    },
+    Column {
+        object: ObjectRef,
+        column: usize,
+    },
+    /// Of a table or a domain.
+    Constraint {
+        object: ObjectRef,
+        name: String,
+    },
+    /// The index of a key, which is no object of its own: its OID.
+    KeyIndex(u32),
+    Schema(String),
 }
