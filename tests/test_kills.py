@@ -1,8 +1,10 @@
 """The process aborts at named points (`RIVERDELTA_KILL_AT`): during snapshots, between staged parts and commit, between commit and slot feedback,
 during DDL, folding and compaction, and inside large transactions. The next start finds what was acknowledged, once, and goes on."""
 
+import json
 import os
 import time
+import uuid
 
 import psycopg
 import pytest
@@ -94,6 +96,93 @@ def test_the_stream_of_a_postgres_source(server, pg, upstream, at):
     start_again(r, at)
     r.settled("SELECT (SELECT count(*) FROM a), (SELECT v FROM a WHERE id = 0), (SELECT v FROM b WHERE id = 0)", [(done + 1, done, done)], seconds=60)
     r.sql("DROP SOURCE s CASCADE")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("at", ["stage-before-sync", "stage-after-sync:2", "source-unit-complete:2", "tick-after-append:2", "source-before-acknowledge:2"])
+def test_a_large_upstream_transaction_and_an_added_table(server, pg, upstream, at):
+    """One upstream transaction that is staged in parts, beside a table that is copied while it comes: all of each or nothing."""
+    db, up = upstream
+    up("CREATE TABLE big (id int PRIMARY KEY, v int)", "CREATE TABLE late (id int PRIMARY KEY, v int)", "INSERT INTO late SELECT g, g FROM generate_series(1, 1000) g", "CREATE PUBLICATION p FOR ALL TABLES")
+    r = server
+    r.start()
+    connect_pg(r, pg, db)
+    r.sql("CREATE SOURCE s FROM POSTGRES CONNECTION c (PUBLICATION 'p') FOR TABLES (big)", "CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n, sum(v)::int8 AS s FROM big")
+    assert r.sql("SELECT * FROM v") == [(0, None)]
+    r.kill()
+    start_to_die(r, at)
+    up(f"BEGIN; INSERT INTO big SELECT g, 1 FROM generate_series(1, {ROWS}) g; UPDATE big SET v = 2 WHERE id <= 1000; DELETE FROM big WHERE id > {ROWS - 10}; UPDATE late SET v = -v; COMMIT")
+    try:
+        r.sql("CREATE TABLE IF NOT EXISTS late FROM SOURCE s (REFERENCE public.late)")
+        for _ in range(600):
+            assert r.sql("SELECT n FROM v")[0][0] in (0, ROWS - 10)
+            up("UPDATE late SET v = v - 1 WHERE id = 1")
+    except psycopg.OperationalError:
+        pass
+    start_again(r, at)
+    r.sql("CREATE TABLE IF NOT EXISTS late FROM SOURCE s (REFERENCE public.late)")
+    assert r.sql("SELECT n FROM v")[0][0] in (0, ROWS - 10)
+    r.settled("SELECT * FROM v", [(ROWS - 10, ROWS - 10 + 1000)], seconds=60)
+    r.settled("SELECT count(*), sum(v)::int8 FROM late", pg.sql("SELECT count(*), sum(v)::int8 FROM late", dbname=db), seconds=60)
+    assert r.sql("SELECT count(*) FROM s_errors") == [(0,)]
+    r.sql("DROP SOURCE s CASCADE")
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("at", ["stage-before-sync", "source-unit-complete", "source-unit-complete:2", "tick-after-append:2", "source-before-acknowledge"])
+def test_a_file_source(server, tmp_path, at):
+    """A snapshot in staged parts, and lines that come later."""
+    r = server
+    log = tmp_path / "lines.log"
+    log.write_text("".join(f"{n}\n" for n in range(ROWS)))
+    start_to_die(r, at)
+    create = f"CREATE SOURCE IF NOT EXISTS t (n int) FROM FILE (PATH '{log}', TAIL true) FORMAT CSV"
+    more = 0
+    try:
+        r.sql(create)
+        for more in range(1, 200):
+            with open(log, "a") as f:
+                f.write(f"{ROWS + more - 1}\n")
+            r.sql("SELECT count(*) FROM t")
+            time.sleep(0.02)
+    except psycopg.OperationalError:
+        pass
+    start_again(r, at)
+    r.sql(create)
+    n = ROWS + more
+    r.settled("SELECT count(*), count(DISTINCT n), sum(n)::int8 FROM t", [(n, n, n * (n - 1) // 2)], seconds=60)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("at", ["source-unit-complete", "source-unit-complete:5", "tick-after-append:4", "source-before-acknowledge:3"])
+def test_a_keyed_kafka_source(server, kafka, at):
+    """Between what the broker sent, the commit, and what the connector thinks is durable: each key has its last message's row."""
+    topic = "kill" + uuid.uuid4().hex[:8]
+    kafka.create_topic(topic, 2)
+    kafka.produce(topic, *[(f"k{n % 50}", json.dumps({"v": n})) for n in range(500)])
+    r = server
+    start_to_die(r, at)
+    sql = (f"CREATE CONNECTION IF NOT EXISTS k TO KAFKA (BROKER '{kafka.broker}', SECURITY PROTOCOL 'PLAINTEXT')",
+           f"CREATE SOURCE IF NOT EXISTS u (v int) FROM KAFKA CONNECTION k (TOPIC '{topic}') KEY FORMAT TEXT VALUE FORMAT JSON INCLUDE KEY AS key ENVELOPE UPSERT",
+           f"CREATE SOURCE IF NOT EXISTS all_of FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT BYTES")
+    last = {f"k{n % 50}": n for n in range(500)}
+    count = 500
+    try:
+        r.sql(*sql)
+        for n in range(500, 700):
+            key = f"k{n % 60}"
+            value = None if n % 7 == 0 else n
+            kafka.produce(topic, (key, None if value is None else json.dumps({"v": n})))
+            count += 1
+            last.pop(key, None) if value is None else last.update({key: n})
+            r.sql("SELECT count(*) FROM u")
+    except psycopg.OperationalError:
+        pass
+    start_again(r, at)
+    r.sql(*sql)
+    r.settled("SELECT key, v FROM u", list(last.items()), seconds=60)
+    r.settled("SELECT count(*) FROM all_of", [(count,)], seconds=60)
+    assert r.sql("SELECT (SELECT count(*) FROM u_errors) + (SELECT count(*) FROM all_of_errors)") == [(0,)]
 
 
 @pytest.mark.timeout(120)
