@@ -59,6 +59,30 @@ fn a_large_file_comes_in_parts_that_are_one_unit() {
 }
 
 #[test]
+fn a_writer_that_is_faster_does_not_hold_the_snapshot_up() {
+    const BYTES_MAX: usize = 256 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fast.log");
+    let block = "a line of thirty-two bytes, here\n".repeat(32_768);
+    append(&path, &block);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|s| {
+        let writer = s.spawn(|| {
+            let mut written = 0;
+            while written < BYTES_MAX && !done.load(std::sync::atomic::Ordering::Relaxed) {
+                append(&path, &block);
+                written += block.len();
+            }
+            written
+        });
+        let mut run = Run::start(lines(&path, true));
+        run.until("the snapshot", Run::snapshot_done);
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(writer.join().unwrap() < BYTES_MAX, "the snapshot waited for the writer");
+    });
+}
+
+#[test]
 fn following_appends_rotation_and_truncation() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("app.log");

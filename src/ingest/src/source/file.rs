@@ -220,11 +220,14 @@ impl<'a> Reader<'a> {
             return Err(End::Failed(format!("no file matches \"{}\"", self.pattern)));
         }
         let mut rows = 0;
-        for i in 0..self.files.len() {
+        // A file that is written faster than it is read must not hold the snapshot up: what comes later is followed.
+        let ends: Vec<u64> = self.files.iter().map(|f| if self.tail { f.size().unwrap_or(u64::MAX) } else { u64::MAX }).collect();
+        for (i, end) in ends.into_iter().enumerate() {
             // What is appended meanwhile may be read too; the loop ends at the first look that finds no more.
             loop {
                 match self.read_some(i)? {
                     Some(0) => break,
+                    Some(_) if self.files[i].reached() >= end => break,
                     Some(_) => {}
                     // Without its rest the snapshot would lack rows in silence.
                     None => self.feed.sleep(TRY_AGAIN)?,

@@ -121,8 +121,8 @@ impl Followed {
     /// A file that became shorter than what was read, or that grew behind other bytes, was truncated: it begins again, which `Err(())` inside says.
     pub fn read(&mut self) -> io::Result<Result<usize, ()>> {
         let have = self.buf.len();
-        let offset = self.at + have as u64;
-        let len = self.file.metadata()?.len();
+        let offset = self.reached();
+        let len = self.size()?;
         if len < offset || (len > offset && !self.is_same_before(offset)?) {
             (self.at, self.skip, self.ignored) = (0, false, false);
             self.buf.clear();
@@ -142,6 +142,16 @@ impl Followed {
         };
         self.buf.truncate(have + *n.as_ref().unwrap_or(&0));
         Ok(Ok(n?))
+    }
+
+    /// Bytes that the file has now.
+    pub fn size(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// How far it was read, whole records or not.
+    pub fn reached(&self) -> u64 {
+        self.at + self.buf.len() as u64
     }
 
     fn is_same_before(&self, offset: u64) -> io::Result<bool> {
