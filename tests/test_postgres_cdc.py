@@ -45,9 +45,10 @@ def test_values_are_the_same(riverdelta, pg, upstream):
         ("interval", "1 year 2 mons -3 days 04:05:06.7"), ("uuid", str(uuid.UUID(int=7))), ("jsonb", '{"a": [1.50, null], "b": "\\u00e9"}'), ("json", '{"b" : 1}'),
         ("int4[]", "{1,NULL,3}"), ("int4[]", "[0:1]={7,8}"), ("int4[]", "{{1,2},{3,NULL}}"), ("int4[]", "{}"), ("text[]", '{"a b",NULL,"q\\"uote","NULL"}'), ("numeric[]", "{NaN,1.50}"),
         ("date[]", "{infinity,2024-01-01}"), ("int4range", "[1,5)"), ("tstzrange", '("2024-01-01 00:00:00+00",)'), ("inet", "10.0.0.1/8"), ("mood", "it's ok"), ("mood[]", "{sad,NULL}"),
-        ("posint", "7"), ("point", "(1,2)"), ("pair", '(1,"a b")'), ("bit(3)", "101"), ("tsvector", "'a':1 'b'"), ("oid", "4294967295"), ("name", "n"), ("regclass", "pg_class"),
+        ("posint", "7"), ("small", "7"), ("cents", "1.50"), ("point", "(1,2)"), ("pair", '(1,"a b")'), ("bit(3)", "101"), ("tsvector", "'a':1 'b'"), ("oid", "4294967295"), ("name", "n"), ("regclass", "pg_class"),
     ]
-    up("CREATE TYPE mood AS ENUM ('sad', 'it''s ok')", "CREATE DOMAIN posint AS int CHECK (value > 0)", "CREATE TYPE pair AS (a int, b text)")
+    up("CREATE TYPE mood AS ENUM ('sad', 'it''s ok')", "CREATE DOMAIN posint AS int CHECK (value > 0)", "CREATE DOMAIN small AS posint CHECK (value < 9)", "CREATE DOMAIN amount AS numeric(9,2)", "CREATE DOMAIN cents AS amount",
+       "CREATE TYPE pair AS (a int, b text)")
     cols = ", ".join(f"c{i} {t}" for i, (t, _) in enumerate(columns))
     up(f"CREATE TABLE vals (id int PRIMARY KEY, {cols})", "CREATE PUBLICATION p FOR TABLE vals")
     insert = lambda i: up("INSERT INTO vals VALUES (" + ", ".join([str(i), *("'" + v.replace("'", "''") + "'" for _, v in columns)]) + ")")  # noqa: E731
@@ -60,6 +61,8 @@ def test_values_are_the_same(riverdelta, pg, upstream):
     r.settled("SELECT count(*) FROM vals", [(3,)])
     text = "SELECT id, " + ", ".join(f"c{i}::text" for i in range(len(columns))) + " FROM vals ORDER BY id"
     assert r.sql(text) == pg.sql(text, dbname=db)
+    types = {ty: r.sql(f"SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'vals'::regclass AND attname = 'c{i}'")[0][0] for i, (ty, _) in enumerate(columns)}
+    assert (types["posint"], types["small"], types["cents"], types["mood"], types["int4[]"]) == ("integer", "integer", "numeric(9,2)", "text", "integer[]"), types
 
 
 def test_toasted_columns_that_do_not_change(riverdelta, pg, upstream):
@@ -209,6 +212,9 @@ def test_schemas_and_tables_are_chosen(riverdelta, pg, upstream):
     ("ALTER TABLE t DROP COLUMN v", '"v"'), ("ALTER TABLE t RENAME v TO w", '"v"'), ("ALTER TABLE t ALTER v TYPE text", "text"), ("ALTER PUBLICATION p DROP TABLE t", "is not in publication"),
     ("DROP TABLE t CASCADE", "is not in publication"), ("ALTER PUBLICATION p SET (publish = 'insert, truncate')", "updates"),
     ("ALTER TABLE t RENAME TO old; CREATE TABLE t (id int PRIMARY KEY, v int, n int); ALTER PUBLICATION p ADD TABLE t", "made again"),
+    ("ALTER TABLE t DROP CONSTRAINT t_pkey; ALTER TABLE t REPLICA IDENTITY FULL; INSERT INTO t VALUES (1, 9)", "primary key"),
+    ("ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (id, n); INSERT INTO t VALUES (1, 9, 9)", "primary key"),
+    ("ALTER TABLE t REPLICA IDENTITY FULL; UPDATE t SET n = 0; ALTER TABLE t DROP CONSTRAINT t_pkey; INSERT INTO t VALUES (1, 9)", "primary key"),
     ("ALTER PUBLICATION p SET TABLE t WHERE (id > 0), other", "row filter"), ("ALTER TABLE t ALTER n DROP NOT NULL, ALTER n SET DEFAULT NULL", '"n"'),
 ])
 def test_upstream_ddl_that_cannot_be_followed(riverdelta, pg, upstream, change, word):
@@ -265,6 +271,47 @@ def test_upstream_ddl_that_can_be_followed(riverdelta, pg, upstream):
     r.sql("CREATE TABLE later FROM SOURCE s (REFERENCE later)")
     r.settled("SELECT * FROM later", [(1,)])
     assert r.sql("SELECT count(*) FROM s_errors") == [(0,)]
+
+
+def test_nothing_is_read_before_the_snapshot(riverdelta, pg, upstream):
+    """A source without its first rows is not an empty one: reads wait, a block fixes its time once they are there, and the time before is refused."""
+    db, up = upstream
+    up("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)", "CREATE PUBLICATION p FOR TABLE t")
+    r = riverdelta
+    r.sql("CREATE TABLE mine (k int)", "INSERT INTO mine VALUES (1)")
+    got = []
+    with pg.connect(db, autocommit=False) as older, r.connect(autocommit=False) as early, r.connect(autocommit=False) as block:
+        # The slot is made once no older transaction runs upstream.
+        older.execute("INSERT INTO t VALUES (3)")
+        follow(r, pg, db, "CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
+        past = r.sql("SELECT mz_now()")[0][0]
+        assert early.execute("SELECT k FROM mine").fetchall() == [(1,)]
+        reader = threading.Thread(target=lambda: got.append(block.execute("SELECT n, (SELECT count(*) FROM t) FROM v").fetchall()))
+        reader.start()
+        with r.connect() as c:
+            c.execute("SET statement_timeout = '300ms'")
+            with pytest.raises(psycopg.errors.QueryCanceled), c.transaction():
+                c.execute("SELECT * FROM v")
+        assert not got
+        older.commit()
+        reader.join(30)
+        assert got == [[(3, 3)]]
+        with pytest.raises(psycopg.errors.SerializationFailure, match="first rows"):
+            early.execute("SELECT * FROM v")
+        early.rollback()
+        assert early.execute("SELECT n, (SELECT count(*) FROM t) FROM v").fetchall() == [(3, 3)]
+    for _ in range(2):
+        for query in ("SELECT * FROM t", "SELECT * FROM v", "SELECT * FROM t JOIN v ON true", "SUBSCRIBE t", "SUBSCRIBE v"):
+            with pytest.raises(psycopg.errors.InvalidParameterValue, match="not readable"):
+                r.sql(f"{query} AS OF {past}")
+        assert r.sql(f"SELECT n FROM v AS OF AT LEAST {past}") == r.sql(f"SELECT count(*) FROM t AS OF AT LEAST {past}") == [(3,)]
+        r.restart(kill=True)
+    r.sql("CREATE TABLE again FROM SOURCE s (REFERENCE public.t)")
+    assert r.sql("SELECT count(*) FROM again") == [(3,)]
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="not readable"):
+        r.sql(f"SELECT * FROM again AS OF {past}")
+    later = r.sql("SELECT mz_now()")[0][0]
+    assert r.sql(f"SELECT count(*) FROM again, t AS OF {later}") == [(9,)]
 
 
 @pytest.mark.parametrize("while_up", [True, False])

@@ -255,6 +255,11 @@ pub struct UpstreamTable {
     pub schema: String,
     pub name: String,
     pub desc: RelDesc,
-    /// `d` default, `f` full, `n` nothing, `i` index.
-    pub replica_identity: char,
+}
+
+impl UpstreamTable {
+    /// Columns of its primary key; empty if it has none.
+    pub fn key_names(&self) -> Vec<String> {
+        self.desc.keys.first().into_iter().flatten().map(|i| self.desc.names[*i].clone()).collect()
+    }
 }

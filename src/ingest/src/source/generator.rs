@@ -50,7 +50,6 @@ pub fn tables(kind: Generator) -> Vec<UpstreamTable> {
             types: cols.iter().map(|c| c.1.clone().not_null()).collect(),
             keys: if key.is_empty() { vec![] } else { vec![key] },
         },
-        replica_identity: 'd',
     };
     match kind {
         Generator::Counter => vec![table("counter", "counter", &[("counter", Int8)], vec![0])],

@@ -54,7 +54,7 @@ impl From<Halt> for End {
         match halt {
             Halt::Fail(why) => End::Failed(why),
             // The driver loads state wherever this can come from.
-            Halt::NeedsState(_) => End::Failed("internal error: a table's rows were not loaded".into()),
+            Halt::NeedsState(_) | Halt::KeyInDoubt(_) => End::Failed("internal error: a table was not looked at".into()),
         }
     }
 }
@@ -82,6 +82,10 @@ fn world(e: SqlError) -> End {
         "0A000" | "55000" | "42704" | "42501" => End::Failed(text),
         _ => End::Retry(text),
     }
+}
+
+fn silent(_: tokio::time::error::Elapsed) -> End {
+    End::Retry(format!("the upstream database has not answered for {} seconds", LOOK_MAX.as_secs()))
 }
 
 /// A table was taken out of the publication, or dropped.
@@ -182,6 +186,10 @@ impl Driver {
         let client = self.target.connect().await.map_err(world)?;
         let published = inspect::inspect(&client, &self.target).await.map_err(world)?;
         let tables = self.match_tables(&published)?;
+        for (table, published) in self.engine.tables.iter_mut().zip(&tables) {
+            table.key_is_hidden = published.key_is_hidden;
+            table.check_key(&published.table.key_names()).map_err(End::Failed)?;
+        }
         let now = inspect::published_now(&client, &self.target.publication).await.map_err(|e| world(inspect::query_error(e)))?;
         if self.system.is_none() {
             // What an earlier try was about to follow is copied anew.
@@ -448,13 +456,12 @@ impl Driver {
             let Some(event) = event else {
                 return Err(End::Retry("the upstream database ended the replication stream".into()));
             };
-            self.event(feed, &client, event, &mut added).await?;
+            self.event(feed, &client, &looker, event, &mut added).await?;
         }
     }
 
     /// Looks at what upstream publishes now, and how far its log is ahead.
     async fn look(&mut self, feed: &Feed, looker: &mut tokio_postgres::Client) -> Result<(), End> {
-        let silent = |_| End::Retry(format!("the upstream database has not answered for {} seconds", LOOK_MAX.as_secs()));
         match tokio::time::timeout(LOOK_MAX, inspect::published_now(looker, &self.target.publication)).await.map_err(silent)? {
             Ok(now) => self.follow(now)?,
             Err(_) => *looker = self.target.connect().await.map_err(world)?,
@@ -466,7 +473,14 @@ impl Driver {
         Ok(())
     }
 
-    async fn event(&mut self, feed: &mut Feed, client: &ReplicationClient, event: ReplicationEvent, added: &mut Option<Snapshot>) -> Result<(), End> {
+    async fn event(
+        &mut self,
+        feed: &mut Feed,
+        client: &ReplicationClient,
+        looker: &tokio_postgres::Client,
+        event: ReplicationEvent,
+        added: &mut Option<Snapshot>,
+    ) -> Result<(), End> {
         match event {
             ReplicationEvent::Begin { final_lsn, xid, .. } => {
                 self.reached(feed, Lsn(final_lsn.as_u64()), added).await?;
@@ -475,7 +489,7 @@ impl Driver {
             ReplicationEvent::XLogData { wal_start, data, .. } => {
                 feed.stats.bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
                 self.seen = self.seen.max(Lsn(wal_start.as_u64()));
-                self.change(feed, Lsn(wal_start.as_u64()), &data).await?;
+                self.change(feed, looker, Lsn(wal_start.as_u64()), &data).await?;
             }
             ReplicationEvent::Commit { end_lsn, .. } => {
                 self.engine.commit(Lsn(end_lsn.as_u64()));
@@ -512,11 +526,24 @@ impl Driver {
         Ok(())
     }
 
-    async fn change(&mut self, feed: &mut Feed, at: Lsn, data: &[u8]) -> Result<(), End> {
+    async fn change(&mut self, feed: &mut Feed, looker: &tokio_postgres::Client, at: Lsn, data: &[u8]) -> Result<(), End> {
         loop {
             match self.engine.change(at, data) {
                 Ok(()) => break,
                 Err(Halt::NeedsState(table)) => self.load(table).await?,
+                Err(Halt::KeyInDoubt(table)) => {
+                    let xid = self.engine.xid();
+                    let table = &mut self.engine.tables[table];
+                    let asked = async {
+                        if let Some(xid) = xid {
+                            inspect::until_visible(looker, xid).await?;
+                        }
+                        inspect::primary_key(looker, table.oid.unwrap_or_default()).await
+                    };
+                    let asked = tokio::time::timeout(LOOK_MAX, asked).await.map_err(silent)?;
+                    table.check_key(&asked.map_err(|e| world(inspect::query_error(e)))?).map_err(End::Failed)?;
+                    table.confirm();
+                }
                 Err(Halt::Fail(why)) => return Err(End::Failed(why)),
             }
         }

@@ -23,6 +23,8 @@ use std::collections::HashMap;
 pub enum Halt {
     /// Load the rows of this table, then give the same message again.
     NeedsState(usize),
+    /// Ask upstream whether this table's rows are unique by the key that they had ([`Table::confirm`]), then give the same message again.
+    KeyInDoubt(usize),
     Fail(String),
 }
 
@@ -74,6 +76,11 @@ impl Engine {
         self.txn.is_some()
     }
 
+    /// The open transaction.
+    pub fn xid(&self) -> Option<u32> {
+        self.txn.map(|t| t.xid)
+    }
+
     /// A lost connection cut a transaction of which changes wait or were handed over; it comes again.
     pub fn is_cut(&self) -> bool {
         self.cut.is_some()
@@ -122,6 +129,9 @@ impl Engine {
                 let other = self.tables.iter().find(|t| t.active && t.oid.is_some_and(|oid| (oid == r.oid) != (t.reference == reference)));
                 if let Some(t) = other {
                     return Err(Halt::Fail(super::table::made_again(&t.reference)));
+                }
+                if let Some(i) = tables.iter().find(|i| !self.tables[**i].is_sure_of_key(r)) {
+                    return Err(Halt::KeyInDoubt(*i));
                 }
                 self.relations.insert(r.oid, tables.clone());
                 for i in tables {

@@ -95,6 +95,8 @@ pub struct Published {
     /// Rows of it alone, or of its partitions too.
     pub is_partitioned: bool,
     pub row_filter: Option<String>,
+    /// A column of the replica identity is generated, so that the stream does not have it.
+    pub key_is_hidden: bool,
 }
 
 /// Server settings, publication and its tables.
@@ -148,17 +150,18 @@ async fn tables(client: &Client, target: &Target, version: i32) -> Result<Vec<Pu
     // Column lists and row filters came with version 15.
     let extra = if version >= 150_000 { "p.attnames::text[], p.rowfilter" } else { "NULL::text[], NULL::text" };
     let sql = format!(
-        "SELECT n.nspname::text, c.relname::text, c.oid, c.relreplident, c.relkind = 'p', {extra}
+        "SELECT n.nspname::text, c.relname::text, c.oid, c.relkind = 'p', {extra}, EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+             WHERE i.indrelid = c.oid AND a.attgenerated <> '' AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END)
          FROM pg_publication_tables p JOIN pg_namespace n ON n.nspname = p.schemaname JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
          WHERE p.pubname = $1 ORDER BY 1, 2"
     );
     let mut out = Vec::new();
     for row in client.query(&sql, &[&target.publication]).await.map_err(query_error)? {
-        let (oid, identity): (u32, i8) = (row.get(2), row.get(3));
-        let listed: Option<Vec<String>> = row.get(5);
+        let oid: u32 = row.get(2);
+        let listed: Option<Vec<String>> = row.get(4);
         let desc = describe(client, oid, listed.as_deref()).await?;
-        let table = UpstreamTable { schema: row.get(0), name: row.get(1), desc, replica_identity: char::from(identity as u8) };
-        out.push(Published { table, oid, is_partitioned: row.get(4), row_filter: row.get(6) });
+        let table = UpstreamTable { schema: row.get(0), name: row.get(1), desc };
+        out.push(Published { table, oid, is_partitioned: row.get(3), row_filter: row.get(5), key_is_hidden: row.get(6) });
     }
     Ok(out)
 }
@@ -188,8 +191,11 @@ pub async fn log_end(client: &Client) -> Option<Lsn> {
 
 /// Columns (generated ones are not replicated) and primary key.
 async fn describe(client: &Client, oid: u32, listed: Option<&[String]>) -> Result<RelDesc, SqlError> {
-    let sql = "SELECT a.attname::text, CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE a.atttypid END, CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END, a.attnotnull
-               FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    // A domain may be over another one.
+    let sql = "SELECT a.attname::text, b.oid, b.typmod, a.attnotnull FROM pg_attribute a CROSS JOIN LATERAL (
+                   WITH RECURSIVE b (oid, typmod, depth) AS (SELECT a.atttypid, a.atttypmod, 0 UNION ALL
+                       SELECT t.typbasetype, t.typtypmod, depth + 1 FROM b JOIN pg_type t ON t.oid = b.oid WHERE t.typtype = 'd')
+                   SELECT oid, typmod FROM b ORDER BY depth DESC LIMIT 1) b
                WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum";
     let mut desc = RelDesc::default();
     for row in client.query(sql, &[&oid]).await.map_err(query_error)? {
@@ -203,12 +209,26 @@ async fn describe(client: &Client, oid: u32, listed: Option<&[String]>) -> Resul
         desc.names.push(name);
         desc.types.push(ColType { ty, typmod, nullable: !not_null });
     }
-    let sql = "SELECT a.attname::text FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (attnum, pos)
-               JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE i.indrelid = $1 AND i.indisprimary ORDER BY k.pos";
-    let names: Vec<String> = client.query(sql, &[&oid]).await.map_err(query_error)?.iter().map(|r| r.get(0)).collect();
+    let names = primary_key(client, oid).await.map_err(query_error)?;
     let key: Option<Vec<usize>> = names.iter().map(|n| desc.names.iter().position(|m| m == n)).collect();
     desc.keys.extend(key.filter(|k| !k.is_empty()));
     Ok(desc)
+}
+
+/// Columns of a table's primary key, in its order; empty if it has none.
+pub async fn primary_key(client: &Client, oid: u32) -> Result<Vec<String>, tokio_postgres::Error> {
+    let sql = "SELECT a.attname::text FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (attnum, pos)
+               JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE i.indrelid = $1 AND i.indisprimary AND k.pos <= i.indnkeyatts ORDER BY k.pos";
+    Ok(client.query(sql, &[&oid]).await?.iter().map(|r| r.get(0)).collect())
+}
+
+/// Waits until what a transaction has changed is seen by others: it is in the log, and so in the stream, a moment before.
+pub async fn until_visible(client: &Client, xid: u32) -> Result<(), tokio_postgres::Error> {
+    let sql = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'transactionid' AND granted AND transactionid::text = $1)";
+    while client.query_one_scalar::<bool, str>(sql, &[&xid.to_string()]).await? {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    Ok(())
 }
 
 /// The type that values of an upstream type are kept in: text for types we do not have, and for names that only mean something there.

@@ -66,6 +66,12 @@ pub struct Table {
     pub oid: Option<u32>,
     /// Its snapshot is contained, so changes are taken in.
     pub active: bool,
+    /// Its replica identity has a column that the stream does not have.
+    pub key_is_hidden: bool,
+    /// The primary key that it had when it was made here: plans rest on it.
+    unique: Option<Vec<String>>,
+    /// Upstream said that it still has that key, for the description that comes next.
+    confirmed: bool,
     names: Vec<String>,
     types: Vec<ColType>,
     codec: RowCodec,
@@ -99,6 +105,9 @@ impl Table {
             reference: output.reference.clone(),
             oid: None,
             active: output.snapshot_done,
+            key_is_hidden: false,
+            unique: output.desc.keys.first().map(|key| key.iter().map(|i| output.desc.names[*i].clone()).collect()),
+            confirmed: false,
             names: output.columns.iter().map(name).collect::<Result<_, _>>()?,
             codec: RowCodec::new(types.clone()),
             style: TextStyle::default(),
@@ -136,10 +145,37 @@ impl Table {
         self.rows.bytes() + self.ready.iter().map(|d| d.rows.bytes()).sum::<usize>()
     }
 
+    /// Whether the rows are still unique by the key that they had, as far as the description says: a default identity is the primary key.
+    /// Of others upstream is asked, once for each description.
+    pub fn is_sure_of_key(&self, relation: &Relation) -> bool {
+        let Some(unique) = &self.unique else { return true };
+        let columns = || relation.columns.iter().filter(|c| c.is_key);
+        let is_default = relation.identity == 'd' && columns().count() == unique.len() && columns().all(|c| unique.contains(&c.name));
+        self.confirmed || is_default
+    }
+
+    /// Upstream still has the key, as of the description that comes next.
+    pub fn confirm(&mut self) {
+        self.confirmed = true;
+    }
+
+    /// Errors: the primary key upstream is not the one that the rows had.
+    pub fn check_key(&self, now: &[String]) -> Result<(), String> {
+        if let Some(unique) = self.unique.as_ref().filter(|u| u.len() != now.len() || !u.iter().all(|c| now.contains(c))) {
+            return Err(format!(
+                "the primary key of upstream table \"{}\" is not ({}) any more, so that its rows may repeat: drop the table and create it again",
+                self.reference,
+                unique.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
     /// Takes in how the table looks from here on. Answers with the names of columns that are ignored.
     /// Errors: a column was dropped, or has another type.
     pub fn set_relation(&mut self, relation: &Relation) -> Result<Vec<String>, String> {
         let again = "drop the table and create it again";
+        self.confirmed = false;
         let mut cols = Vec::with_capacity(self.names.len());
         for (name, ty) in self.names.iter().zip(&self.types) {
             let Some(at) = relation.columns.iter().position(|c| c.name == *name) else {
@@ -152,7 +188,7 @@ impl Table {
         }
         let is_full = relation.identity == 'f';
         let mut key = Vec::new();
-        for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.is_key && !is_full) {
+        for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.is_key && !is_full && !self.key_is_hidden) {
             match cols.iter().position(|c| *c == at) {
                 Some(i) => key.push(i),
                 None => {
@@ -314,7 +350,7 @@ impl Table {
     fn old_key(&self, mapping: &Mapping, old: &Old<'_>, new: Option<&[Cell<'_>]>) -> Result<Vec<u8>, Refused> {
         if mapping.key.is_empty() {
             return Err(Refused::Fatal(format!(
-                "upstream table \"{}\" has no replica identity, so its changes cannot be followed: run ALTER TABLE {} REPLICA IDENTITY FULL upstream, then drop the table here and create it again",
+                "upstream table \"{}\" has no replica identity of columns that are replicated, so its changes cannot be followed: run ALTER TABLE {} REPLICA IDENTITY FULL upstream, then drop the table here and create it again",
                 self.reference, self.reference
             )));
         }
