@@ -8,6 +8,7 @@ import time
 
 import psycopg
 import pytest
+from harness.procs import wait_until
 from harness.riverdelta import Riverdelta, on_a_disk_of
 
 
@@ -210,6 +211,70 @@ def test_a_full_disk(tmp_path):
         r.sql(f"INSERT INTO t SELECT g, repeat(md5(g::text), 10) FROM generate_series({rows + 1}, {rows + 1000}) g")
         r.restart(kill=True)
         assert r.sql("SELECT n FROM v") == [(rows + 1000,)]
+
+
+def fill_disk(r):
+    """Takes what is left of the server's disk, so that not a page is free."""
+    with open(os.path.join(r.directory, "fill"), "ab", buffering=0) as f:
+        for size in (1 << 20, 1 << 12):
+            try:
+                while True:
+                    f.write(bytes(size))
+            except OSError:
+                pass
+
+
+def test_a_full_disk_is_freed_by_dropping(tmp_path):
+    """DROP finds room where nothing else does, what was dropped goes from the disk, and writes go on by themselves; twice, and over kills."""
+    with on_a_disk_of(24, tmp_path) as r:
+        r.sql("CREATE TABLE kept (k int PRIMARY KEY, v text)", "INSERT INTO kept SELECT g, repeat(md5(g::text), 10) FROM generate_series(1, 3000) g", "CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n, sum(k) AS s FROM kept")
+        kept = 3000
+        insert = lambda t, k: f"INSERT INTO {t} SELECT g, repeat(md5(g::text), 10) FROM generate_series({k + 1}, {k + 1000}) g"  # noqa: E731
+        reserve = os.path.join(r.data_dir, "reserve")
+        for turn in range(2):
+            wait_until(lambda: os.path.exists(reserve), 20, what="room is set aside")
+            r.sql("CREATE TABLE big (k int PRIMARY KEY, v text)", "CREATE MATERIALIZED VIEW of_big AS SELECT count(*) AS n FROM big")
+            with pytest.raises(psycopg.errors.DiskFull):
+                for n in range(100):
+                    r.sql(insert("big", n * 1000), f"INSERT INTO kept VALUES ({kept + 1}, 'x')")
+                    kept += 1
+            fill_disk(r)
+            if turn == 1:
+                r.restart(kill=True)
+            with pytest.raises(psycopg.errors.DiskFull):
+                r.sql(insert("kept", kept))
+            assert r.sql("SELECT n FROM v") == [(kept,)]
+            r.sql("DROP TABLE big CASCADE")
+
+            def goes_on():
+                r.sql(insert("kept", kept))
+                return True
+
+            wait_until(goes_on, 30, every=0.2, what="writes go on")
+            kept += 1000
+            r.restart(kill=True)
+            want = [(kept, kept * (kept + 1) // 2)]
+            assert r.sql("SELECT * FROM v") == want == r.sql("SELECT count(*), sum(k) FROM kept")
+            assert r.sql("SELECT count(*) FROM pg_class WHERE relname IN ('big', 'of_big')") == [(0,)]
+
+
+def test_a_full_disk_without_rows_to_fold(tmp_path):
+    """A log that holds objects alone is not folded either, and the server stays up."""
+    with on_a_disk_of(8, tmp_path) as r:
+        r.sql("CREATE TABLE t (k int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+        r.restart()
+        wait_until(lambda: os.path.exists(os.path.join(r.data_dir, "reserve")), 20, what="room is set aside")
+        r.sql("CREATE VIEW v AS SELECT k FROM t", "CREATE TABLE u (k int)")
+        r.kill()
+        fill_disk(r)
+        for _ in range(2):
+            r.start()
+            for _ in range(10):
+                assert r.sql("SELECT * FROM v") == [(1,)]
+                time.sleep(0.1)
+            with pytest.raises(psycopg.errors.DiskFull):
+                r.sql("INSERT INTO u SELECT g FROM generate_series(1, 100000) g")
+            r.kill()
 
 
 @pytest.mark.parametrize("last", ["CREATE TEMP TABLE q (a int)", "CREATE TEMP VIEW q AS SELECT 1 AS a", "CREATE TEMP SEQUENCE q"])

@@ -50,6 +50,10 @@ pub trait Disk: Send + Sync {
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Takes the lock file `path` for this process and writes `text` into it.
     fn lock(&self, path: &Path, text: &str) -> io::Result<Lock>;
+    /// Bytes that may still be written where `path` lies.
+    fn free_bytes(&self, path: &Path) -> io::Result<u64>;
+    /// Makes a file that takes `bytes` of the disk and holds nothing of meaning, or makes it so large.
+    fn set_aside(&self, path: &Path, bytes: u64) -> io::Result<()>;
     /// The metadata store in directory `path`.
     fn open_meta(self: Arc<Self>, path: &Path) -> io::Result<Box<dyn Meta>>;
 
@@ -144,6 +148,14 @@ impl Disk for RealDisk {
             }
             Err(TryLockError::Error(e)) => Err(e),
         }
+    }
+    fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        let at = rustix::fs::statvfs(path.parent().unwrap_or(path))?;
+        Ok(at.f_bavail.saturating_mul(at.f_frsize))
+    }
+    fn set_aside(&self, path: &Path, bytes: u64) -> io::Result<()> {
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        Ok(rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes)?)
     }
     fn open_meta(self: Arc<Self>, path: &Path) -> io::Result<Box<dyn Meta>> {
         Ok(Box::new(SledMeta::open(path)?))

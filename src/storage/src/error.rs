@@ -6,7 +6,7 @@ use repr::{GlobalId, SqlError, SqlState};
 use std::io;
 use std::path::Path;
 
-const DISK_FULL: SqlState = SqlState::new("53100");
+pub(crate) const DISK_FULL: SqlState = SqlState::new("53100");
 const IO_ERROR: SqlState = SqlState::new("58030");
 const LOCK_FILE_EXISTS: SqlState = SqlState::new("F0001");
 

@@ -7,7 +7,7 @@
 //!
 //! Both run in one thread at a time and never hold the state's lock while they read or write.
 
-use crate::error::io_error;
+use crate::error::{io_error, DISK_FULL};
 use crate::file::FileRef;
 use crate::kill::kill_point;
 use crate::merge::{merge_files, write_deltas, Target};
@@ -29,6 +29,11 @@ pub(crate) fn manifest_key(id: GlobalId) -> Vec<u8> {
 pub(crate) fn user_key(key: &[u8]) -> Vec<u8> {
     [&[KEY_USER], key].concat()
 }
+
+/// Log that is folded at a time on a full disk.
+const SCARCE_BYTES: u64 = 1 << 20;
+/// What a transaction of the metadata store may need of the disk.
+pub(crate) const META_BYTES: u64 = 256 << 10;
 
 /// A shard that a fold changes.
 struct Work {
@@ -64,15 +69,22 @@ impl Shared {
         let Some(last) = self.state.lock().pending.back().map(|p| p.seq) else {
             return Ok(());
         };
+        let mut bytes_max = self.fold_bytes_max;
         while self.state.lock().folded_seq < last {
-            self.fold_part()?;
+            match self.fold_part(bytes_max) {
+                // What was dropped goes from the disk at the end.
+                Err(e) if e.code == DISK_FULL && !self.state.lock().dropped.is_empty() && self.reserve.take(&*self.disk) => {}
+                // Log segments go as soon as they are folded, which makes room for more.
+                Err(e) if e.code == DISK_FULL && bytes_max > SCARCE_BYTES => bytes_max = SCARCE_BYTES,
+                done => done?,
+            }
         }
         Ok(())
     }
 
-    fn fold_part(&self) -> Result<(), SqlError> {
+    fn fold_part(&self, bytes_max: u64) -> Result<(), SqlError> {
         let _one = self.folding.lock();
-        let Some((seq, t, lease, mut changes, works)) = self.begin_fold() else {
+        let Some((seq, t, lease, mut changes, works)) = self.begin_fold(bytes_max) else {
             return Ok(());
         };
         let mut fresh = Uncommitted::default();
@@ -88,6 +100,7 @@ impl Shared {
         kill_point("fold-after-batches");
         let folded = Folded { seq, t, lease, next_file: self.next_file() };
         changes.push((KEY_FOLDED.to_vec(), Some(serde_json::to_vec(&folded).map_err(SqlError::internal)?)));
+        self.meta_has_room()?;
         // From here on the files may be named, even if the commit reports an error.
         fresh.keep();
         self.commit_meta(&changes)?;
@@ -128,14 +141,14 @@ impl Shared {
 
     /// What to fold: through which tick, the metadata changes without manifests, the shards. `None`: no tick waits.
     #[allow(clippy::type_complexity)]
-    fn begin_fold(&self) -> Option<(u64, Timestamp, Timestamp, Vec<MetaChange>, Vec<Work>)> {
+    fn begin_fold(&self, bytes_max: u64) -> Option<(u64, Timestamp, Timestamp, Vec<MetaChange>, Vec<Work>)> {
         let state = self.state.lock();
         let (mut seq, mut t, mut lease, mut bytes) = (0, 0, state.folded_lease, 0);
         let mut kv: BTreeMap<&[u8], Option<&Vec<u8>>> = BTreeMap::new();
         let mut changes: Vec<MetaChange> = Vec::new();
         for tick in &state.pending {
             bytes += tick.bytes;
-            if seq > 0 && bytes > self.fold_bytes_max {
+            if seq > 0 && bytes > bytes_max {
                 break;
             }
             (seq, t, lease) = (tick.seq, tick.t, lease.max(tick.lease));
@@ -201,6 +214,14 @@ impl Shared {
         self.disk.sync_dir(&self.shard_dir).map_err(|e| io_error("could not sync", &self.shard_dir, &e))
     }
 
+    /// A full disk is told before it ends the process: the metadata store does not survive a write that fails.
+    fn meta_has_room(&self) -> Result<(), SqlError> {
+        match self.disk.free_bytes(&self.meta_dir) {
+            Ok(free) if free < META_BYTES => Err(io_error("could not write", &self.meta_dir, &std::io::ErrorKind::StorageFull.into())),
+            _ => Ok(()),
+        }
+    }
+
     /// A failure leaves open what is durable, so it is final.
     fn commit_meta(&self, changes: &[MetaChange]) -> Result<(), SqlError> {
         if let Some(e) = self.fatal.lock().clone() {
@@ -247,6 +268,7 @@ impl Shared {
         let merged = ShardBatch { lower: first.lower, upper: last.upper, since, files: fresh.0.clone() };
         shard.batches.push(merged);
         let change = self.manifest_change(id, &shard)?;
+        self.meta_has_room()?;
         fresh.keep();
         self.commit_meta(&[change])?;
         kill_point("compact-after-meta");

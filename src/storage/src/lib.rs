@@ -31,6 +31,8 @@ mod merge;
 pub mod meta;
 /// Opening a data directory.
 mod recover;
+/// Room to free a full disk.
+mod reserve;
 /// What queries put aside.
 mod scratch;
 /// A shard's batches and tail; its manifest.

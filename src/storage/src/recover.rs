@@ -9,8 +9,9 @@
 use crate::disk::{Disk, Lock};
 use crate::error::{damaged, in_use, io_error};
 use crate::file::FileRef;
-use crate::fold::{manifest_key, KEY_FOLDED, KEY_MANIFEST, KEY_USER};
+use crate::fold::{manifest_key, KEY_FOLDED, KEY_MANIFEST, KEY_USER, META_BYTES};
 use crate::log::{self, LogWriter};
+use crate::reserve::Reserve;
 use crate::shard::{Folded, Manifest, Shard, ShardBatch, MANIFEST_VERSION};
 use crate::state::State;
 use crate::store::Shared;
@@ -44,6 +45,11 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, fold_bytes_max: u64) -> Resu
     made.map_err(|e| io_error("could not create", dir, &e))?;
     crate::scratch::clear(&*disk, &temp_dir)?;
 
+    let reserve = Reserve::new(&*disk, dir);
+    if disk.free_bytes(&meta_dir).is_ok_and(|free| free < META_BYTES) {
+        // The metadata store writes when it is opened, though little.
+        reserve.take(&*disk);
+    }
     let meta = disk.clone().open_meta(&meta_dir).map_err(|e| io_error("could not open", &meta_dir, &e))?;
     let entries = meta.load().map_err(|e| io_error("could not read", &meta_dir, &e))?;
     let mut state = State::default();
@@ -107,7 +113,9 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, fold_bytes_max: u64) -> Resu
     }
 
     let log = LogWriter::new(disk.clone(), log_dir, replayed.last_number, replayed.next_seq);
+    reserve.put_back(&*disk);
     let shared = Shared {
+        reserve,
         disk,
         shard_dir,
         meta_dir,

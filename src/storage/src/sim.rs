@@ -412,6 +412,13 @@ impl Disk for SimDisk {
         sim.locked = true;
         Ok(Lock::Held(Box::new(SimLock(self.sim.clone()))))
     }
+    /// Whether there is room is a matter of faults.
+    fn free_bytes(&self, _: &Path) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
+    fn set_aside(&self, _: &Path, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     fn open_meta(self: Arc<Self>, _: &Path) -> io::Result<Box<dyn Meta>> {
         Ok(Box::new(SimMeta(self.sim.clone())))
     }

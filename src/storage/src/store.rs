@@ -8,12 +8,13 @@
 //! Not here: the steps of a fold (`fold`), recovery (`recover`).
 
 use crate::disk::Disk;
-use crate::error::io_error;
+use crate::error::{io_error, DISK_FULL};
 use crate::file::FileRef;
 use crate::log::{AppendError, LogWriter};
 use crate::merge::write_deltas;
 use crate::meta::Meta;
 use crate::recover;
+use crate::reserve::Reserve;
 use crate::snapshot::Snapshot;
 use crate::state::{no_shard, State};
 use crate::tick::TickRecord;
@@ -86,6 +87,7 @@ pub(crate) struct Shared {
     /// Held by the one who folds or merges.
     pub(crate) folding: Mutex<()>,
     pub(crate) fatal: Mutex<Option<SqlError>>,
+    pub(crate) reserve: Reserve,
     pub(crate) file_number: AtomicU64,
     /// Log that is folded at a time, unless one tick has more: its rows are sorted in memory.
     pub(crate) fold_bytes_max: u64,
@@ -273,6 +275,8 @@ impl Store {
     /// Makes a tick durable: returns after its fdatasync. On error nothing of it is visible, now or after a restart; if [`Store::fatal`]
     /// is set then, that is not known, and the process must exit without acknowledging anything.
     ///
+    /// A tick that frees space finds room on a full disk: what is set aside for that ([`Reserve`]).
+    ///
     /// Errors: 53100 or 58030 from the disk; XX000 for a tick that is not well formed (time not beyond all closed ones, unknown
     /// shard or part, columns of other types); 54000 for one that is too large and should have been staged.
     pub fn append(&mut self, tick: Tick) -> Result<(), SqlError> {
@@ -284,8 +288,23 @@ impl Store {
             let state = self.shared.state.lock();
             record.encode(&|id| state.shards.get(&id).map(|s| s.types.clone()))?
         };
+        let frees = !record.drop.is_empty() || record.meta.iter().any(|m| m.1.is_none());
+        let (disk, reserve) = (&*self.shared.disk, &self.shared.reserve);
+        if !frees && reserve.is_taken() {
+            self.trigger_fold();
+            return Err(SqlError::new(DISK_FULL, "the disk is full: what was dropped is being removed").with_hint("try again, or drop more"));
+        }
         let seq = self.log.next_seq();
-        self.log.append(&payload).map_err(|e| match e {
+        let mut appended = self.log.append(&payload);
+        let is_full = matches!(&appended, Err(AppendError::Abandoned(e)) if e.code == DISK_FULL);
+        if is_full && frees && reserve.take(disk) {
+            appended = self.log.append(&payload);
+        }
+        if is_full {
+            // What was dropped before may be on the disk still.
+            self.trigger_fold();
+        }
+        appended.map_err(|e| match e {
             AppendError::Abandoned(e) => e,
             AppendError::Fatal(e) => {
                 *self.shared.fatal.lock() = Some(e.clone());
@@ -299,7 +318,7 @@ impl Store {
                 state.note_segment(path, seq, self.log.segment_bytes());
             }
             state.apply(seq, record, bytes, &self.shared.disk, &self.shared.shard_dir)?;
-            let fold = state.pending_bytes >= self.options.fold_bytes || state.pending.len() >= FOLD_TICKS;
+            let fold = is_full || state.pending_bytes >= self.options.fold_bytes || state.pending.len() >= FOLD_TICKS;
             if fold || self.log.segment_bytes() >= self.options.segment_bytes {
                 self.log.rotate();
                 state.active = None;
@@ -427,6 +446,7 @@ impl Worker {
     fn start(shared: Arc<Shared>) -> Result<Worker, SqlError> {
         let (wake, woken) = std::sync::mpsc::sync_channel(1);
         let run = move || loop {
+            shared.reserve.fill(&*shared.disk);
             let done = match woken.recv_timeout(MERGE_PERIOD) {
                 Ok(()) => unless_panicked(|| shared.fold().and_then(|()| shared.merge_due())),
                 Err(RecvTimeoutError::Timeout) => unless_panicked(|| shared.merge_due()),
