@@ -298,6 +298,30 @@ def test_large_statements_that_make_their_table(riverdelta):
     assert r.sql("SELECT (SELECT count(*) FROM made), (SELECT count(*) FROM other)") == [(0, 0)]
 
 
+def test_a_large_table_is_altered_in_pieces(riverdelta):
+    """Rows go through all changes some at a time; what one row breaks leaves the table as it was."""
+    r = riverdelta
+    r.sql("CREATE TABLE t (k int PRIMARY KEY, v text, w int)", "CREATE VIEW m AS SELECT count(*) AS n, sum(k)::int8 AS s FROM t",
+          f"INSERT INTO t SELECT g, repeat('w', 800) || g, 3 FROM generate_series(1, {MANY}) g")
+    before = parts(r)
+    with r.connect() as c:
+        reset_peak(r)
+        resident = resident_mb(r)
+        c.execute("ALTER TABLE t ADD COLUMN n int DEFAULT 7, ADD COLUMN twice int8 GENERATED ALWAYS AS (k::int8 * 2) STORED, ALTER w TYPE text USING w::text || v, ADD CHECK (k > 0)")
+        c.execute("ALTER TABLE t DROP COLUMN v")
+        assert peak_mb(r) - resident < 350
+        for change, error in ((f"ADD CHECK (k < {MANY})", "CheckViolation"), (f"ALTER n TYPE int USING nullif({MANY} / (k - {MANY} + 1), 0)", "DivisionByZero"), ("ADD UNIQUE (n)", "UniqueViolation"),
+                              (f"ALTER n TYPE int USING nullif(k, {MANY}), ALTER n SET NOT NULL", "NotNullViolation")):
+            with pytest.raises(getattr(psycopg.errors, error)):
+                c.execute(f"ALTER TABLE t {change}")
+    for _ in range(2):
+        assert r.sql("SELECT n, s FROM m") == [total(MANY)]
+        assert r.sql("SELECT sum(n), sum(twice)::int8, count(DISTINCT w), min(length(w)), max(length(w)) FROM t") == [(7 * MANY, 2 * total(MANY)[1], MANY, 802, 801 + len(str(MANY)))]
+        r.restart(kill=True)
+    assert parts(r) != before
+    r.sql("DROP TABLE t CASCADE")
+
+
 def test_many_small_statements_in_one_block(riverdelta):
     """They are put into files together."""
     r = riverdelta

@@ -8,18 +8,20 @@
 //!   Drop {views, indexes, old}, Create {new}, Create {indexes, views}, the rows: one tick
 //! ```
 //!
-//! So writers that planned on the old table are told to try again, whatever a view's plan took for granted is looked at again, and
-//! a crash leaves the one or the other. Not here: binding of the changes (`sql::plan::alter`), texts (`sql::plan::text`).
+//! Rows go through all changes some thousands at a time, once everything else is known to be possible. Writers that planned on the old table
+//! are told to try again, whatever a view's plan took for granted is looked at again, and a crash leaves the one or the other.
+//! Not here: binding of the changes (`sql::plan::alter`), texts (`sql::plan::text`).
 
 use super::ddl::{drop_word, table_sql, user_types};
-use super::query::Row;
-use super::write::{evaluate_plain, fill, get};
+use super::query::{Row, Running};
+use super::write::{evaluate_plain, fill, get, to_deltas};
 use super::{Response, Session};
 use crate::builtin::quote_if_needed;
 use crate::catalog::{ComputedKey, Constraint, ForeignKey, Item, ItemKind, Namespace, OwnedSequence, Sequence, Table};
 use crate::coordinator::request::Op;
 use crate::planner::{draft_relation, full_name, qualified};
 use crate::sequences::Position;
+use expr::EvalCtx;
 use repr::error::state;
 use repr::{ColType, GlobalId, RelDesc, SqlError, Value};
 use sql::ast::ObjectKind;
@@ -30,6 +32,10 @@ use sql::plan::check_column_name;
 use sql::plan::text::{columns_read, renamed, Rename};
 use sql::plan::{AlterSequencePlan, AlterTablePlan, ColumnSequence, CreateSequencePlan, RowChecks};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What a change does to some rows, all of which have gone through those before it.
+type RowStep = Box<dyn Fn(&mut Vec<Row>, &EvalCtx) -> Result<(), SqlError> + Send + Sync>;
 
 /// A table in the making.
 struct Draft {
@@ -37,8 +43,8 @@ struct Draft {
     table: Table,
     /// Position in the old table of each column that was there.
     origin: Vec<Option<usize>>,
-    /// Read when a change needs them.
-    rows: Option<Vec<Row>>,
+    /// What the changes do to the rows, one after the other.
+    steps: Vec<RowStep>,
     /// Columns, keys or checks have changed: it is made anew.
     anew: bool,
     /// Columns of the old table that are gone or have another type: what reads them cannot stay.
@@ -60,14 +66,13 @@ impl Session {
                 let relation = draft_relation(&names.catalog, &draft.item, &draft.table);
                 sql::plan::alter::bind(action, &p.statement, &relation, &names)?
             };
-            self.alter_step(&old, &mut draft, step).await?;
+            self.alter_step(&old, &mut draft, step)?;
         }
         self.finish_alter(&old, draft).await?;
         Ok(Response::Tag("ALTER TABLE".into()))
     }
 
-    async fn alter_step(&mut self, old: &Item, draft: &mut Draft, step: TableStep) -> Result<(), SqlError> {
-        let (_, ctx) = self.statement_ctx();
+    fn alter_step(&mut self, old: &Item, draft: &mut Draft, step: TableStep) -> Result<(), SqlError> {
         match step {
             TableStep::Nothing(notice) => self.notice("NOTICE", notice),
             TableStep::Default { column, text } => draft.table.defaults[column] = text,
@@ -96,10 +101,10 @@ impl Session {
                             &[format!("column {} of table {} depends on column {name} of table {}", draft.item.desc.names[other], old.name, old.name)],
                         ));
                     }
-                    self.drop_column(old, draft, other, true).await?;
+                    self.drop_column(draft, other, true)?;
                 }
                 let column = draft.item.desc.names.iter().position(|n| *n == name).unwrap_or(column);
-                self.drop_column(old, draft, column, cascade).await?;
+                self.drop_column(draft, column, cascade)?;
             }
             TableStep::Type { column, ty, using } => {
                 if let Some(other) = self.generated_from(draft, column)? {
@@ -108,18 +113,20 @@ impl Session {
                     return Err(e.with_detail(format!("Column \"{a}\" is used by generated column \"{b}\".")));
                 }
                 let types = draft.item.desc.types.clone();
-                let rows = self.draft_rows(old, draft).await?;
-                let values = evaluate_plain(&[using], rows, &types, &ctx)?;
-                for (row, mut v) in rows.iter_mut().zip(values) {
-                    row[column] = v.swap_remove(0);
-                }
+                draft.steps.push(Box::new(move |rows, ctx| {
+                    let values = evaluate_plain(std::slice::from_ref(&using), rows, &types, ctx)?;
+                    for (row, mut v) in rows.iter_mut().zip(values) {
+                        row[column] = v.swap_remove(0);
+                    }
+                    Ok(())
+                }));
                 if draft.item.desc.types[column].ty != ty.ty {
                     draft.retyped.extend(draft.origin[column]);
                 }
                 draft.item.desc.types[column] = ty;
                 draft.anew = true;
             }
-            TableStep::Extend(shape) => self.extend(old, draft, *shape).await?,
+            TableStep::Extend(shape) => self.extend(draft, *shape)?,
             TableStep::AddIdentity(s) => self.add_sequence_to(draft, &s),
             TableStep::SetIdentity { column, always, options } => {
                 let Some(owned) = draft.table.sequences.iter_mut().find(|s| s.column == column) else { return Ok(()) };
@@ -158,8 +165,11 @@ impl Session {
         Ok(None)
     }
 
-    async fn drop_column(&mut self, old: &Item, draft: &mut Draft, column: usize, cascade: bool) -> Result<(), SqlError> {
-        self.draft_rows(old, draft).await?.iter_mut().for_each(|r| drop(r.remove(column)));
+    fn drop_column(&mut self, draft: &mut Draft, column: usize, cascade: bool) -> Result<(), SqlError> {
+        draft.steps.push(Box::new(move |rows, _| {
+            rows.iter_mut().for_each(|r| drop(r.remove(column)));
+            Ok(())
+        }));
         draft.cascade |= cascade;
         draft.anew = true;
         let name = qualified(&draft.item.schema, &draft.item.name);
@@ -215,7 +225,7 @@ impl Session {
     }
 
     /// New columns with their values in the rows that are there, new keys and checks.
-    async fn extend(&mut self, old: &Item, draft: &mut Draft, shape: sql::plan::TableShape) -> Result<(), SqlError> {
+    fn extend(&mut self, draft: &mut Draft, shape: sql::plan::TableShape) -> Result<(), SqlError> {
         let first = draft.item.desc.arity();
         let types: Vec<ColType> = shape.desc.types.clone();
         let itself = draft.item.id;
@@ -226,7 +236,6 @@ impl Session {
         if types.len() == first && shape.unique.is_empty() && shape.checks.is_empty() && !shape.foreign.is_empty() {
             return Ok(());
         }
-        self.draft_rows(old, draft).await?;
         draft.anew = true;
         draft.item.desc = shape.desc;
         draft.origin.resize(types.len(), None);
@@ -252,17 +261,17 @@ impl Session {
             let text = draft.table.defaults[s.column].clone().unwrap_or_default();
             late.push((s.column, sql::plan::bind_scalar(&format!("CAST({text} AS {})", types[s.column].ty.sql_name()), &RelDesc::default(), &self.names())?));
         }
-        let (_, ctx) = self.statement_ctx();
-        let computed: Vec<(usize, HirScalar)> = shape.generated.into_iter().enumerate().filter_map(|(i, g)| Some((first + i, g?.1))).collect();
-        if let Some(rows) = &mut draft.rows {
+        let computed = shape.generated.into_iter().enumerate().filter_map(|(i, g)| Some((first + i, g?.1)));
+        let (columns, exprs): (Vec<usize>, Vec<HirScalar>) = computed.unzip();
+        draft.steps.push(Box::new(move |rows, ctx| {
             rows.iter_mut().for_each(|r| r.resize(types.len(), Value::Null));
-            fill(rows, &late, &types, &ctx)?;
-            let exprs: Vec<HirScalar> = computed.iter().map(|c| c.1.clone()).collect();
-            let values = if exprs.is_empty() { vec![] } else { evaluate_plain(&exprs, rows, &types, &ctx)? };
+            fill(rows, &late, &types, ctx)?;
+            let values = if exprs.is_empty() { vec![] } else { evaluate_plain(&exprs, rows, &types, ctx)? };
             for (row, values) in rows.iter_mut().zip(values) {
-                computed.iter().zip(values).for_each(|((c, _), v)| row[*c] = v);
+                columns.iter().zip(values).for_each(|(c, v)| row[*c] = v);
             }
-        }
+            Ok(())
+        }));
         for (name, columns, primary) in shape.unique {
             let equal_nulls = shape.equal_nulls.contains(&name);
             let c = Constraint { name, columns, index: false, equal_nulls };
@@ -275,18 +284,8 @@ impl Session {
         Ok(())
     }
 
-    async fn draft_rows<'d>(&mut self, old: &Item, draft: &'d mut Draft) -> Result<&'d mut Vec<Row>, SqlError> {
-        if draft.rows.is_none() {
-            draft.rows = Some(self.collect_relation(get(old)).await?);
-        }
-        draft.rows.as_mut().ok_or_else(|| SqlError::internal("rows that were just read"))
-    }
-
-    async fn finish_alter(&mut self, old: &Item, mut draft: Draft) -> Result<GlobalId, SqlError> {
-        if draft.anew {
-            self.draft_rows(old, &mut draft).await?;
-        }
-        let Draft { mut item, mut table, rows, anew, dropped, retyped, cascade, ops, linked, origin } = draft;
+    async fn finish_alter(&mut self, old: &Item, draft: Draft) -> Result<GlobalId, SqlError> {
+        let Draft { mut item, mut table, steps, anew, dropped, retyped, cascade, ops, linked, origin } = draft;
         item.sql = table_sql(&full_name(&item), &item.desc, &table);
         let keys = table.primary_key.iter().chain(&table.unique).map(|k| k.columns.clone());
         item.desc.keys = keys.filter(|k| k.iter().all(|c| !item.desc.types[*c].nullable)).collect();
@@ -312,8 +311,10 @@ impl Session {
             self.shared.planner.forget_text(old.id);
             if linked {
                 let now = self.table(old.id)?;
-                let rows = self.collect_relation(get(&now)).await?;
-                super::foreign::match_full(&now, rows.len(), |row, column| rows[row][column].is_null())?;
+                let mut source = self.start_relation(get(&now)).await?;
+                while let Some(rows) = source.next().await? {
+                    super::foreign::match_full(&now, rows.len(), |row, column| rows[row][column].is_null())?;
+                }
                 self.check_writes(vec![]).await?;
             }
             return Ok(old.id);
@@ -322,6 +323,7 @@ impl Session {
         let mut gone: Vec<GlobalId> = self.all_dependants(old.id).into_iter().map(|i| i.id).rev().collect();
         gone.push(old.id);
         // What was written to the old table is in the rows.
+        let rows = self.start_relation(get(old)).await?;
         if let Some(o) = self.txn.open() {
             o.rewrites = true;
         }
@@ -331,8 +333,8 @@ impl Session {
         first.push(Op::Create { item: Box::new(item.clone()), plan: None });
         first.extend(children);
         self.apply(first)?;
-        let item = std::sync::Arc::new(item);
-        self.check_altered(&item, rows.unwrap_or_default()).await?;
+        let item = Arc::new(item);
+        self.write_altered(&item, rows, &steps).await?;
         let mut ids: BTreeMap<GlobalId, GlobalId> = BTreeMap::from([(old.id, item.id)]);
         for d in dependants {
             self.recreate(old, &d, &mut ids)?;
@@ -383,35 +385,24 @@ impl Session {
         Ok(children.into_values().map(|item| Op::Update { item: Box::new(item) }).collect())
     }
 
-    /// Tests the rows and writes them to the new table.
-    async fn check_altered(&mut self, item: &std::sync::Arc<Item>, mut rows: Vec<Row>) -> Result<(), SqlError> {
+    /// Changes the rows, tests them and writes them to the new table.
+    async fn write_altered(&mut self, item: &Arc<Item>, mut source: Running, steps: &[RowStep]) -> Result<(), SqlError> {
         let (catalog, ctx) = self.statement_ctx();
         let exprs = self.shared.planner.table_exprs(&catalog, item)?;
         let not_null = (0..item.desc.arity()).filter(|i| !item.desc.types[*i].nullable).collect();
         let checks = RowChecks { not_null, checks: exprs.checks.clone(), ..RowChecks::default() };
-        self.check_rows(item, &mut rows, &checks, &ctx).map_err(|mut e| {
-            let about = e.fields.clone().unwrap_or_default();
-            match (e.code, about.column, about.constraint) {
-                (state::NOT_NULL_VIOLATION, Some(c), _) => {
-                    e.message = format!("column \"{c}\" of relation \"{}\" contains null values", item.name);
-                }
-                (state::CHECK_VIOLATION, _, Some(c)) => e.message = format!("check constraint \"{c}\" of relation \"{}\" is violated by some row", item.name),
-                _ => {}
+        while let Some(mut rows) = source.next().await? {
+            steps.iter().try_for_each(|step| step(&mut rows, &ctx))?;
+            self.check_rows(item, &mut rows, &checks, &ctx).map_err(|e| of_old_rows(e, item))?;
+            for deltas in to_deltas(&item.desc.types, &rows.into_iter().map(|r| (r, 1)).collect()) {
+                self.write_piece(item, deltas).await.map_err(|e| of_old_rows(e, item))?;
             }
-            e.detail = None;
-            e
-        })?;
-        self.write(item, rows.into_iter().map(|r| (r, 1)).collect()).await.map_err(|mut e| {
-            if let (state::UNIQUE_VIOLATION, Some(c)) = (e.code, e.fields.as_ref().and_then(|f| f.constraint.clone())) {
-                e.message = format!("could not create unique index \"{c}\"");
-                e.detail = e.detail.map(|d| d.replace("already exists", "is duplicated"));
-            }
-            e
-        })
+        }
+        self.end_pieces(item).await.map_err(|e| of_old_rows(e, item))
     }
 
     /// All that depends on an object, what depends on it after it.
-    pub(super) fn all_dependants(&self, id: GlobalId) -> Vec<std::sync::Arc<Item>> {
+    pub(super) fn all_dependants(&self, id: GlobalId) -> Vec<Arc<Item>> {
         let catalog = self.catalog();
         let mut seen = BTreeSet::new();
         let mut todo = vec![id];
@@ -424,13 +415,7 @@ impl Session {
 
     /// What depends on the table and can be made again.
     /// Errors: 2BP01 for what reads a dropped column, unless `cascade`; 0A000 for what reads a column of another type.
-    fn kept_dependants(
-        &mut self,
-        old: &Item,
-        dropped: &BTreeSet<usize>,
-        retyped: &BTreeSet<usize>,
-        cascade: bool,
-    ) -> Result<Vec<std::sync::Arc<Item>>, SqlError> {
+    fn kept_dependants(&mut self, old: &Item, dropped: &BTreeSet<usize>, retyped: &BTreeSet<usize>, cascade: bool) -> Result<Vec<Arc<Item>>, SqlError> {
         let (mut kept, mut lost, mut blockers, mut notices) = (Vec::new(), BTreeSet::new(), Vec::new(), Vec::new());
         let from = format!(" FROM {}", qualified(&old.schema, &old.name));
         for d in self.all_dependants(old.id) {
@@ -836,7 +821,7 @@ impl Draft {
             item: item.clone(),
             table: table.clone(),
             origin: (0..item.desc.arity()).map(Some).collect(),
-            rows: None,
+            steps: Vec::new(),
             anew: false,
             dropped: BTreeSet::new(),
             retyped: BTreeSet::new(),
@@ -845,6 +830,27 @@ impl Draft {
             ops: Vec::new(),
         })
     }
+}
+
+/// An error that a row causes which was there before its table was altered, as Postgres words it then.
+fn of_old_rows(mut e: SqlError, item: &Item) -> SqlError {
+    let about = e.fields.clone().unwrap_or_default();
+    match (e.code, about.column, about.constraint) {
+        (state::NOT_NULL_VIOLATION, Some(c), _) => {
+            e.message = format!("column \"{c}\" of relation \"{}\" contains null values", item.name);
+            e.detail = None;
+        }
+        (state::CHECK_VIOLATION, _, Some(c)) => {
+            e.message = format!("check constraint \"{c}\" of relation \"{}\" is violated by some row", item.name);
+            e.detail = None;
+        }
+        (state::UNIQUE_VIOLATION, _, Some(c)) => {
+            e.message = format!("could not create unique index \"{c}\"");
+            e.detail = e.detail.map(|d| d.replace("already exists", "is duplicated"));
+        }
+        _ => {}
+    }
+    e
 }
 
 /// The default of a column with a sequence.

@@ -188,13 +188,7 @@ impl Session {
         self.catalog().item(id).cloned().ok_or_else(|| crate::vanished("the table"))
     }
 
-    /// Buffers changes after a look at the table's keys.
-    pub(super) async fn write(&mut self, item: &Arc<Item>, changes: Changes) -> Result<(), SqlError> {
-        let deltas = to_deltas(&item.desc.types, &changes);
-        self.write_all(vec![(item.clone(), deltas)]).await
-    }
-
-    /// As [`Session::write`], of changes to several tables that are columns already: they are looked at together.
+    /// Buffers changes to several tables after a look at their keys, together.
     pub(super) async fn write_all(&mut self, writes: Vec<(Arc<Item>, Vec<Deltas>)>) -> Result<(), SqlError> {
         if writes.iter().any(|w| !w.1.is_empty() && self.linked(&w.0)) {
             let more = writes.iter().map(|w| (w.0.id, w.1.iter().cloned().collect())).collect();
