@@ -592,6 +592,7 @@ impl Binder<'_> {
                         _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "timeout must be an interval").at(o.pos)),
                     }
                 }
+                ("timeout", _) => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "timeout must be an interval").at(o.pos)),
                 (other, _) => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unknown FETCH option \"{other}\"")).at(o.pos)),
             }
         }
