@@ -123,7 +123,7 @@ impl Coordinator {
         let mut rows = 0;
         let mut rest = std::mem::take(&mut self.pending.staged).into_iter().peekable();
         // The first always fits: what is large of a unit was staged.
-        while let Some(unit) = rest.next_if(|unit| with_sources && (taken.is_empty() || bytes + unit.bytes() <= TICK_BYTES_MAX)) {
+        while let Some(mut unit) = rest.next_if(|unit| with_sources && (taken.is_empty() || bytes + unit.bytes() <= TICK_BYTES_MAX)) {
             rows += unit.rows();
             bytes += unit.bytes();
             for (shard, deltas) in &unit.deltas {
@@ -132,6 +132,7 @@ impl Coordinator {
                 }
             }
             staged_units.extend(unit.files.iter().filter(|u| catalog.item(u.shard).is_some()).cloned());
+            self.sources.date(&mut unit, t);
             meta.push((key::source(unit.source), Some(unit.durable_state())));
             taken.push(unit);
             if rows >= TICK_ROWS_MAX {

@@ -46,7 +46,7 @@ use edges::Engine;
 pub use edges::{Clock, SystemClock};
 use expr::Interrupt;
 use parking_lot::RwLock;
-use repr::{GlobalId, SqlError, Timestamp};
+use repr::{GlobalId, Timestamp};
 use request::{Event, Request};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -214,10 +214,7 @@ impl Coordinator {
             Request::Read(r, answer) => self.start_read(r, answer),
             Request::Subscribe(r, answer) => self.start_subscribe(r, answer),
             Request::EndRead(token) => self.end_read(token),
-            Request::Hold(at, answer) => {
-                let result = self.take_hold(at);
-                let _ = answer.send(result);
-            }
+            Request::Hold(relations, answer) => self.start_hold(relations, answer),
             Request::ReleaseHold(at) => self.release_hold(at),
             Request::Write(w, answer) if w.ddl.is_empty() => self.pending.writes.push((w, answer)),
             Request::Write(w, answer) => {
@@ -320,12 +317,6 @@ impl Coordinator {
             ("file_rows", sum(|s| s.rows)),
         ];
         metrics.storage.show(measures.map(|(measure, n)| (vec![measure.to_owned()], clamp(n))).to_vec());
-    }
-
-    fn take_hold(&mut self, at: Option<Timestamp>) -> Result<Timestamp, SqlError> {
-        let at = at.unwrap_or(self.closed);
-        *self.holds.entry(at).or_insert(0) += 1;
-        Ok(at)
     }
 
     fn release_hold(&mut self, at: Timestamp) {

@@ -4,7 +4,7 @@
 
 use super::request::{Answer, Own, ReadAt, ReadRequest, ReadStarted, SubscribeRequest, SubscribeStarted};
 use super::Coordinator;
-use crate::catalog::{Catalog, ItemKind};
+use crate::catalog::{Catalog, Item, ItemKind};
 use crate::changes::Changes;
 use dataflow::protocol::DataflowCtx;
 use dataflow::{Command, PeekRequest, SnapshotReader};
@@ -19,6 +19,7 @@ pub struct Reads {
     /// Reads and subscriptions that wait for a source's snapshot, or for their time to be closed.
     waiting: Vec<(ReadRequest, Answer<ReadStarted>)>,
     waiting_subscribes: Vec<(SubscribeRequest, Answer<SubscribeStarted>)>,
+    waiting_holds: Vec<(Vec<GlobalId>, Answer<Timestamp>)>,
     /// The times that they wait for.
     timed: Vec<Timestamp>,
     /// Running reads by token: is it a dataflow, is it a subscription, and the relations read.
@@ -121,7 +122,7 @@ impl Coordinator {
         for shard in catalog.input_shards(relations.iter().copied()) {
             ready &= self.shard_is_ready(&catalog, shard)?;
         }
-        if let ReadAt::AsOf(t) | ReadAt::AtLeast(t) = at {
+        if let ReadAt::AsOf(t) | ReadAt::Block(t) | ReadAt::AtLeast(t) = at {
             if t > self.closed {
                 self.advance_time();
             }
@@ -136,11 +137,7 @@ impl Coordinator {
     /// Errors: 55000 if its source has failed before its snapshot.
     fn shard_is_ready(&self, catalog: &Catalog, shard: GlobalId) -> Result<bool, SqlError> {
         let Some(item) = catalog.item(shard) else { return Ok(true) };
-        let source = match &item.kind {
-            ItemKind::SourceTable { source, .. } => *source,
-            ItemKind::Source(_) => shard,
-            _ => return Ok(true),
-        };
+        let Some(source) = source_of(item) else { return Ok(true) };
         if self.sources.snapshot_done(source, shard) {
             return Ok(true);
         }
@@ -159,23 +156,64 @@ impl Coordinator {
         for (request, answer) in std::mem::take(&mut self.reads.waiting_subscribes) {
             self.start_subscribe(request, answer);
         }
+        for (relations, answer) in std::mem::take(&mut self.reads.waiting_holds) {
+            self.start_hold(relations, answer);
+        }
         for (request, answer) in std::mem::take(&mut self.reads.waiting) {
             self.start_read(request, answer);
         }
     }
 
-    fn read_time(&mut self, at: ReadAt, oldest: Timestamp) -> Result<Timestamp, SqlError> {
-        match at {
+    /// The time of a read of `relations`, of which everything that serves it is readable from `oldest` on.
+    /// Errors: 22023 if it is not readable, 40001 if it is a block's and a source has got its snapshot since.
+    fn read_time(&mut self, at: ReadAt, relations: &[GlobalId], oldest: Timestamp) -> Result<Timestamp, SqlError> {
+        let (t, block) = match at {
             ReadAt::Latest => {
                 if self.planner.any_temporal() {
                     self.advance_time();
                 }
-                Ok(self.closed)
+                return Ok(self.closed);
             }
-            ReadAt::AsOf(t) if t < oldest => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("timestamp {t} is not readable"))
-                .with_detail(format!("times from {oldest} to {} can be read", self.closed))),
-            ReadAt::AsOf(t) => Ok(t),
-            ReadAt::AtLeast(t) => Ok(t.max(oldest)),
+            ReadAt::AtLeast(t) => return Ok(t.max(oldest).max(self.snapshot_of(relations).map_or(0, |s| s.0))),
+            ReadAt::AsOf(t) => (t, false),
+            ReadAt::Block(t) => (t, true),
+        };
+        let refused = || SqlError::new(state::INVALID_PARAMETER_VALUE, format!("timestamp {t} is not readable"));
+        match self.snapshot_of(relations).filter(|s| t < s.0) {
+            Some((_, what)) if block => {
+                let e = SqlError::new(state::SERIALIZATION_FAILURE, format!("could not serialize access: {what} has got its first rows meanwhile"));
+                Err(e.with_hint("The transaction might succeed if retried."))
+            }
+            Some((from, what)) => Err(refused().with_detail(format!("{what} has its first rows since {from}"))),
+            None if t < oldest => Err(refused().with_detail(format!("times from {oldest} to {} can be read", self.closed))),
+            None => Ok(t),
+        }
+    }
+
+    /// The last time at which a snapshot became complete that these relations are made from, and of what: before it they would seem empty.
+    fn snapshot_of(&self, relations: &[GlobalId]) -> Option<(Timestamp, String)> {
+        let catalog = self.catalog();
+        let shards = catalog.input_shards(relations.iter().copied());
+        let items = shards.into_iter().filter_map(|id| catalog.item(id));
+        let of = |i: &Arc<Item>| Some((self.sources.snapshot_at(source_of(i)?, i.id)?, i.told()));
+        items.filter_map(of).max_by_key(|s| s.0)
+    }
+
+    /// Keeps everything readable as it is once these relations can be read: a source that has no snapshot yet would seem empty.
+    pub(super) fn start_hold(&mut self, relations: Vec<GlobalId>, answer: Answer<Timestamp>) {
+        if answer.is_closed() {
+            return;
+        }
+        match self.is_ready(&relations, ReadAt::Latest) {
+            Ok(true) => {
+                let at = self.closed;
+                *self.holds.entry(at).or_insert(0) += 1;
+                if answer.send(Ok(at)).is_err() {
+                    self.release_hold(at);
+                }
+            }
+            Ok(false) => self.reads.waiting_holds.push((relations, answer)),
+            Err(e) => drop(answer.send(Err(e))),
         }
     }
 
@@ -200,7 +238,7 @@ impl Coordinator {
             PeekPlan::Constant { .. } => return Err(SqlError::internal("a constant needs no read")),
             PeekPlan::Arrangement { index, keys, mfp, types, .. } => {
                 let since = self.indexes.get(index).map(|s| s.since).ok_or_else(|| crate::vanished("an index"))?;
-                at = self.read_time(request.at, since)?;
+                at = self.read_time(request.at, &request.relations, since)?;
                 rows = self.router.add_peek(id);
                 kind = Kind::Peek;
                 self.cluster.send(Command::Peek(Arc::new(PeekRequest {
@@ -217,7 +255,7 @@ impl Coordinator {
             PeekPlan::Dataflow(lir) => {
                 let (lir, imports) = (lir.clone(), request.imports.clone());
                 self.check_imports(&imports)?;
-                at = self.read_time(request.at, self.oldest(&imports))?;
+                at = self.read_time(request.at, &request.relations, self.oldest(&imports))?;
                 rows = self.router.add_peek(id);
                 kind = Kind::Dataflow;
                 let desc = DataflowDesc {
@@ -308,7 +346,7 @@ impl Coordinator {
     fn start_ready_subscribe(&mut self, request: SubscribeRequest) -> Result<SubscribeStarted, SqlError> {
         let id = self.reads.token();
         let optimize::Dataflow { lir, imports, .. } = self.planner.physical(&self.catalog(), &request.mir, &request.ctx, &|id| self.indexes_on(id))?;
-        let as_of = self.read_time(request.at, self.oldest(&imports))?;
+        let as_of = self.read_time(request.at, &request.relations, self.oldest(&imports))?;
         if let Some(end) = request.up_to.filter(|end| *end <= as_of) {
             let e = SqlError::new(state::INVALID_PARAMETER_VALUE, format!("the subscription would end (UP TO {end}) no later than it begins ({as_of})"));
             return Err(e.with_hint("without AS OF it begins now"));
@@ -369,5 +407,15 @@ impl Coordinator {
         }
         self.reads.waiting.retain(|(_, answer)| !answer.is_closed());
         self.reads.waiting_subscribes.retain(|(_, answer)| !answer.is_closed());
+        self.reads.waiting_holds.retain(|(_, answer)| !answer.is_closed());
+    }
+}
+
+/// The source that feeds a relation.
+fn source_of(item: &Item) -> Option<GlobalId> {
+    match &item.kind {
+        ItemKind::SourceTable { source, .. } => Some(*source),
+        ItemKind::Source(_) => Some(item.id),
+        _ => None,
     }
 }

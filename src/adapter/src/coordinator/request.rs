@@ -38,8 +38,8 @@ pub enum Request {
     Read(ReadRequest, Answer<ReadStarted>),
     Subscribe(SubscribeRequest, Answer<SubscribeStarted>),
     EndRead(GlobalId),
-    /// Keeps everything readable at a time (`None`: now) until released. Answers the time.
-    Hold(Option<Timestamp>, Answer<Timestamp>),
+    /// Keeps everything readable as it is now, or once these relations can be read, until released. Answers the time.
+    Hold(Vec<GlobalId>, Answer<Timestamp>),
     ReleaseHold(Timestamp),
     Write(WriteTxn, Answer<Timestamp>),
     /// Whether these changes, with those that the transaction has made before, would break the table's keys. Answers with both together.
@@ -91,6 +91,8 @@ pub enum ReadAt {
     Latest,
     /// Exactly this time.
     AsOf(Timestamp),
+    /// The time at which the reader's block reads.
+    Block(Timestamp),
     /// This time or, where that is no longer readable, the first that is.
     AtLeast(Timestamp),
 }

@@ -6,7 +6,7 @@ use super::Coordinator;
 use crate::catalog::{Catalog, Connection, Item, ItemKind, SourceConnector, Text};
 use ingest::{Connector, OnError, OutputSpec, SourceEvent, SourceHandle, SourceSpec, SourceStatus, Staged, StateReader};
 use repr::error::state;
-use repr::{Deltas, GlobalId, SqlError};
+use repr::{Deltas, GlobalId, SqlError, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,6 +17,9 @@ pub struct DurableState {
     pub position: String,
     /// Outputs whose snapshot is complete.
     pub snapshots: BTreeSet<GlobalId>,
+    /// The ticks that made them so, as far as they are known: older states say nothing of them.
+    #[serde(default)]
+    pub snapshot_at: BTreeMap<GlobalId, Timestamp>,
 }
 
 /// A whole upstream unit, ready for a tick.
@@ -34,6 +37,7 @@ impl ReadyUnit {
     pub fn bytes(&self) -> usize {
         self.deltas.iter().map(|d| d.1.rows.bytes()).sum()
     }
+    /// The state as the tick makes it durable.
     pub fn durable_state(&self) -> Vec<u8> {
         serde_json::to_vec(&self.state).unwrap_or_default()
     }
@@ -71,6 +75,19 @@ impl Sources {
 
     pub fn snapshot_done(&self, source: GlobalId, output: GlobalId) -> bool {
         self.running.get(&source).is_some_and(|r| r.state.snapshots.contains(&output))
+    }
+
+    /// When the output's snapshot became complete, if that is known.
+    pub fn snapshot_at(&self, source: GlobalId, output: GlobalId) -> Option<Timestamp> {
+        self.running.get(&source)?.state.snapshot_at.get(&output).copied()
+    }
+
+    /// The unit is about to be committed at `t`: snapshots that it completes are as of then.
+    pub fn date(&self, unit: &mut ReadyUnit, t: Timestamp) {
+        let Some(r) = self.running.get(&unit.source) else { return };
+        unit.state.snapshot_at = r.state.snapshot_at.clone();
+        let new = unit.state.snapshots.difference(&r.state.snapshots);
+        unit.state.snapshot_at.extend(new.map(|id| (*id, t)));
     }
 
     /// Why a source will not go on by itself.
@@ -242,8 +259,12 @@ impl Coordinator {
         snapshots.append(&mut r.snapshots);
         let files = std::mem::take(&mut r.files).into_iter().map(|(shard, files)| storage::StagedUnit { shard, files }).collect();
         (r.part_rows, r.part_bytes) = (0, 0);
-        let unit =
-            ReadyUnit { source: staged.source, deltas: std::mem::take(&mut r.parts), files, state: DurableState { position: staged.position, snapshots } };
+        let unit = ReadyUnit {
+            source: staged.source,
+            deltas: std::mem::take(&mut r.parts),
+            files,
+            state: DurableState { position: staged.position, snapshots, ..Default::default() },
+        };
         self.pending.staged.push(unit);
     }
 }

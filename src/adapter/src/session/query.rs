@@ -159,7 +159,7 @@ impl Session {
         }
         let own = if as_of.is_none() { self.own_parts(&mir) } else { vec![] };
         let made: Vec<GlobalId> = own.iter().filter(|o| o.made).map(|o| o.table).collect();
-        let relations = mir.global_ids().into_iter().filter(|id| !made.contains(id)).collect();
+        let relations: Vec<GlobalId> = mir.global_ids().into_iter().filter(|id| !made.contains(id)).collect();
         let (peek, shown) = tokio::task::block_in_place(|| self.plan_peek(&catalog, mir, finishing, &ctx, &own))?;
         let Peek { plan, imports, finishing: rest } = peek;
         let types = match &plan {
@@ -172,7 +172,7 @@ impl Session {
         }
         let at = match as_of {
             Some(at) => at,
-            None if self.txn.in_block() => ReadAt::AsOf(self.fix_read_time().await?),
+            None if self.txn.in_block() => ReadAt::Block(self.fix_read_time(&relations).await?),
             None => ReadAt::Latest,
         };
         self.note_read(read.unwrap_or(shown));

@@ -4,7 +4,7 @@
 //! tick, where everything it read is checked for changes (DECISIONS 7).
 
 use super::read_set::ReadSet;
-use super::{Response, Session};
+use super::{guarded, Response, Session};
 use crate::catalog::{Item, ItemKind, OnCommit};
 use crate::changes::Changes;
 use crate::client::TransactionStatus;
@@ -452,12 +452,22 @@ impl Session {
         Ok(Response::Tag("ROLLBACK".into()))
     }
 
-    /// The time at which the transaction reads; a block fixes and holds it at its first read.
-    pub(super) async fn fix_read_time(&mut self) -> Result<Timestamp, SqlError> {
+    /// The time at which the transaction reads; a block fixes and holds it at its first read, once what that reads is there.
+    pub(super) async fn fix_read_time(&mut self, relations: &[GlobalId]) -> Result<Timestamp, SqlError> {
         if let Some(at) = self.txn.open().and_then(|o| o.read_at) {
             return Ok(at);
         }
-        let at = self.shared.ask(|answer| Request::Hold(None, answer)).await?;
+        let (answer, mut held) = tokio::sync::oneshot::channel();
+        self.shared.send(Request::Hold(relations.to_vec(), answer))?;
+        let waited = guarded(&self.cancel, self.deadline, &mut held).await;
+        if waited.is_err() {
+            // It may have come at this very moment.
+            held.close();
+            if let Ok(Ok(at)) = held.try_recv() {
+                self.shared.send(Request::ReleaseHold(at))?;
+            }
+        }
+        let at = waited?.map_err(|_| crate::shutting_down())??;
         match self.txn.open() {
             Some(o) => o.read_at = Some(at),
             None => drop(self.shared.send(Request::ReleaseHold(at))),
