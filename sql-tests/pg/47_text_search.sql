@@ -91,3 +91,8 @@ SELECT ts_headline('{"a": "one cat", "b": [1, "two cats", null]}'::jsonb, 'cat':
 SELECT * FROM ts_stat('SELECT to_tsvector(''english'', t) FROM (VALUES (''a cat and cats''), (''dog, cat''), (NULL)) v(t)') ORDER BY word;
 SELECT word, nentry FROM ts_stat('SELECT d FROM (VALUES (''a:1A,2B b:3''::tsvector), (''a c:5A'')) v(d)', 'ab') ORDER BY word;
 SELECT * FROM ts_stat('SELECT 1');
+SELECT setweight('a'::tsvector, 'r');
+SELECT to_tsvector('or cat', 'a');
+SELECT to_tsvector('pg_catalog.english', 'cats'), to_tsvector('"english"', 'cats');
+SELECT to_tsvector('a.b.c', 'a');
+SELECT to_tsvector('public.english', 'a');

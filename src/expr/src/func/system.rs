@@ -21,7 +21,7 @@ const PG_CATALOG: u32 = 11;
 
 /// The parts of a possibly qualified name as reg* input takes it: an unquoted part is anything up to a dot or blank.
 /// Errors: 42602.
-fn name_parts(name: &str) -> Result<Vec<String>, SqlError> {
+pub fn name_parts(name: &str) -> Result<Vec<String>, SqlError> {
     let bad = || SqlError::new(state::INVALID_NAME, "invalid name syntax");
     let mut parts = Vec::new();
     let mut rest = name.trim();

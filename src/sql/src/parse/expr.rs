@@ -72,6 +72,14 @@ impl Parser<'_> {
             }
             self.check_depth(chain)?;
             left = self.infix_rest(left, infix)?;
+            // What has a closing end of its own (IS NULL, IN (…), = ANY (…)) is an operand: `::` casts all of it.
+            while self.is_punct("::") {
+                chain += 1;
+                self.check_depth(chain)?;
+                let pos = self.pos();
+                self.next();
+                left = Expr::new(ExprKind::Cast { arg: left, ty: self.type_name()? }, pos);
+            }
         }
         Ok(left)
     }
@@ -202,6 +210,9 @@ impl Parser<'_> {
                 let low = self.expr_at(OTHER)?;
                 self.expect_kw("and")?;
                 let high = self.expr_at(OTHER)?;
+                if matches!(self.infix(), Some((_, LIKE))) {
+                    return Err(self.error());
+                }
                 Ok(Expr::new(ExprKind::Between { arg: left, low, high, not, symmetric }, pos))
             }
             Infix::In(not) => {
@@ -263,6 +274,9 @@ impl Parser<'_> {
             ExprKind::IsBool { arg, test: BoolTest::Unknown, not }
         } else if self.eat_kws(&["distinct", "from"]) {
             let right = self.expr_at(COMPARE)?;
+            if matches!(self.infix(), Some((_, IS))) {
+                return Err(self.error());
+            }
             ExprKind::IsDistinct { left: arg, right, not }
         } else if self.is_any_kw(&["nfc", "nfd", "nfkc", "nfkd", "normalized"]) {
             let mut args = vec![arg];

@@ -132,7 +132,7 @@ impl Parser<'_> {
                 "character" | "char" | "nchar" | "national" | "varchar" => return self.character_type(&w, pos),
                 "timestamp" | "time" => {
                     self.next();
-                    let modifiers = self.modifiers()?;
+                    let modifiers = self.length()?;
                     let zoned = if self.is_kws(&["with", "time", "zone"]) {
                         self.expect_kws(&["with", "time", "zone"])?;
                         true
@@ -144,7 +144,7 @@ impl Parser<'_> {
                 }
                 "interval" => {
                     self.next();
-                    let mut modifiers = self.modifiers()?;
+                    let mut modifiers = self.length()?;
                     if modifiers.is_empty() {
                         modifiers = self.interval_fields()?;
                     } else {
@@ -185,12 +185,27 @@ impl Parser<'_> {
             return Err(self.error());
         }
         let varying = w == "varchar" || self.eat_kw("varying");
-        let mut modifiers = self.modifiers()?;
+        let mut modifiers = self.length()?;
         if !varying && modifiers.is_empty() {
             // char alone is char(1).
             modifiers.push(Expr::new(ExprKind::Number("1".into()), pos));
         }
         Ok(TypeName { modifiers, ..TypeName::system(if varying { "varchar" } else { "bpchar" }, pos) })
+    }
+
+    /// The one modifier of types with their own syntax, which is a plain integer.
+    fn length(&mut self) -> Result<Vec<Expr>, SqlError> {
+        if !self.eat_punct("(") {
+            return Ok(Vec::new());
+        }
+        let pos = self.pos();
+        let n = match self.tok() {
+            Tok::Number(n) if n.parse::<i32>().is_ok() => n.clone(),
+            _ => return Err(self.error()),
+        };
+        self.next();
+        self.expect_punct(")")?;
+        Ok(vec![Expr::new(ExprKind::Number(n), pos)])
     }
 
     fn modifiers(&mut self) -> Result<Vec<Expr>, SqlError> {

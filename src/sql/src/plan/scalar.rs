@@ -622,6 +622,7 @@ impl Binder<'_> {
             return self.window_call(call, &name, pos, env);
         }
         if kind == Some(ProcKind::Window) {
+            self.function_exists(call, &name, pos, env)?;
             return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("window function {} requires an OVER clause", name.last().unwrap_or(&""))).at(pos));
         }
         let fname = *name.last().unwrap_or(&"");
@@ -636,6 +637,7 @@ impl Binder<'_> {
             (call.filter.is_some(), "FILTER"),
         ] {
             if given && kind.is_some() {
+                self.function_exists(call, &name, pos, env)?;
                 return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("{words} specified, but {fname} is not an aggregate function")).at(pos));
             }
         }
@@ -671,6 +673,17 @@ impl Binder<'_> {
             return self.set_call(resolved, args, &positions, pos, env);
         }
         self.plain_call(resolved, args, &positions)
+    }
+
+    /// Errors: there is no function of these arguments, which is said before what else is wrong with the call.
+    pub fn function_exists(&self, call: &FuncCall, name: &[&str], pos: Pos, env: &Env) -> Result<(), SqlError> {
+        let (args, mut names, _, variadic) = self.call_args(call, env)?;
+        let mut types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
+        for key in call.order_by.iter().filter(|_| call.within_group) {
+            types.push(self.expr(&key.expr, env)?.typ().ty);
+            names.push(None);
+        }
+        self.function(name, &types, &names, variadic, pos).map(|_| ())
     }
 
     pub fn plain_call(&self, r: super::func::Resolved, args: Vec<HirScalar>, positions: &[Pos]) -> Result<HirScalar, SqlError> {

@@ -120,7 +120,23 @@ impl Binder<'_> {
         if t.modifiers.is_empty() {
             return Ok(-1);
         }
-        let mods: Vec<i64> = t.modifiers.iter().map(modifier).collect::<Result<_, _>>()?;
+        let takes = matches!(
+            ty,
+            SqlType::Varchar
+                | SqlType::Bpchar
+                | SqlType::Bit
+                | SqlType::VarBit
+                | SqlType::Numeric
+                | SqlType::Time
+                | SqlType::TimeTz
+                | SqlType::Timestamp
+                | SqlType::TimestampTz
+                | SqlType::Interval
+        );
+        if !takes {
+            return Err(SqlError::new(state::SYNTAX_ERROR, format!("type modifier is not allowed for type \"{}\"", ty.pg_name())).at(t.pos));
+        }
+        let mods: Vec<i64> = t.modifiers.iter().map(|e| modifier(e).map_err(|m| m.at(t.pos))).collect::<Result<_, _>>()?;
         let bad = |m: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m).at(t.pos));
         match ty {
             SqlType::Varchar | SqlType::Bpchar => {
@@ -177,19 +193,27 @@ impl Binder<'_> {
                 let packed = ((range & 0x7fff) << 16) | (precision & 0xffff);
                 Ok(i32::try_from(packed).unwrap_or(-1))
             }
-            _ => Err(SqlError::new(state::SYNTAX_ERROR, format!("type modifier is not allowed for type \"{}\"", ty.pg_name())).at(t.pos)),
+            _ => Err(SqlError::internal("a type without modifiers")),
         }
     }
 }
 
+/// A written modifier, which may be any word or constant that reads as an int4.
 fn modifier(e: &Expr) -> Result<i64, SqlError> {
-    match &*e.kind {
-        ExprKind::Number(n) => n.parse().map_err(|_| SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid type modifier {n}")).at(e.pos)),
-        ExprKind::String(s) => {
-            s.parse().map_err(|_| SqlError::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type integer: \"{s}\"")).at(e.pos))
+    let text = match &*e.kind {
+        ExprKind::Number(s) | ExprKind::String(s) => s.as_str(),
+        ExprKind::Column(c) if c.len() == 1 => c[0].name.as_str(),
+        _ => return Err(SqlError::new(state::SYNTAX_ERROR, "type modifiers must be simple constants or identifiers")),
+    };
+    let digits = text.trim().trim_start_matches(['-', '+']);
+    let (code, m) = match text.trim().parse::<i32>() {
+        Ok(n) => return Ok(n.into()),
+        Err(_) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
+            (state::NUMERIC_VALUE_OUT_OF_RANGE, format!("value \"{text}\" is out of range for type integer"))
         }
-        _ => Err(SqlError::new(state::SYNTAX_ERROR, "type modifiers must be simple constants or identifiers").at(e.pos)),
-    }
+        Err(_) => (state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type integer: \"{text}\"")),
+    };
+    Err(SqlError::new(code, m))
 }
 
 fn builtin(name: &str) -> Option<SqlType> {

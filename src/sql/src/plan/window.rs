@@ -55,6 +55,9 @@ impl Binder<'_> {
         };
         let fname = *name.last().unwrap_or(&"");
         let kind = self.kind_of(name, call.within_group);
+        if kind.is_some_and(|k| k != ProcKind::Aggregate) {
+            self.function_exists(call, name, pos, env)?;
+        }
         if call.distinct {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "DISTINCT is not implemented for window functions").at(pos));
         }

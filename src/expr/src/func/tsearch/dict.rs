@@ -4,6 +4,7 @@
 //! exist. Their OIDs are those of PostgreSQL 15.
 
 use super::parser::{self, Parser};
+use crate::func::system::name_parts;
 use repr::error::state;
 use repr::tsearch::{Lexeme, Place, TsVector, POSITION_LIMIT, WORD_BYTES_MAX};
 use repr::SqlError;
@@ -47,9 +48,14 @@ impl Config {
         found.ok_or_else(|| SqlError::new(state::INTERNAL_ERROR, format!("cache lookup failed for text search configuration {oid}")))
     }
 
-    /// A configuration by its possibly qualified name. Errors: 42704.
+    /// A configuration by its possibly qualified name. Errors: 42602, 42704.
     pub fn of_name(name: &str) -> Result<Config, SqlError> {
-        let plain = name.trim().trim_start_matches("pg_catalog.").to_ascii_lowercase();
+        let parts = name_parts(name)?;
+        let plain = match parts.as_slice() {
+            [name] => name.as_str(),
+            [schema, name] if schema == "pg_catalog" => name.as_str(),
+            _ => "",
+        };
         let found = Config::ALL.into_iter().find(|c| c.name() == plain);
         found.ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("text search configuration \"{name}\" does not exist")))
     }

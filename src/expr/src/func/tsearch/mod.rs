@@ -96,7 +96,14 @@ fn words(config: Config, text: &str) -> Result<TsVector, SqlError> {
 fn weight(v: &Value) -> Result<u8, SqlError> {
     match text(v).bytes().next().map(|b| b.to_ascii_lowercase()) {
         Some(b @ b'a'..=b'd') => Ok(b'd' - b),
-        other => Err(SqlError::new(state::INTERNAL_ERROR, format!("unrecognized weight: {}", text(v).bytes().next().or(other).unwrap_or(0)))),
+        _ => {
+            let shown = match text(v).bytes().next().unwrap_or(0) {
+                0 => "\\000".to_owned(),
+                b if b.is_ascii() => char::from(b).to_string(),
+                b => format!("\\{b:03o}"),
+            };
+            Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized weight: \"{shown}\"")))
+        }
     }
 }
 
