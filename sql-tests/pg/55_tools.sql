@@ -103,3 +103,5 @@ DROP DOMAIN ranked;
 SELECT ('abc'::name)[0] AS a, ('abc'::name)[2] AS c, ('abc'::name)[64] AS behind, relname[1] = 'g' AS g FROM pg_class WHERE relname = 'pg_class';
 SELECT acldefault('r', 10)::text LIKE '{%=arwdDxt/%}' AS r, acldefault('c', 10)::text AS c, acldefault('T', 10)::text LIKE '{=U/%,%=U/%}' AS t;
 --@split
+ALTER SCHEMA public OWNER TO CURRENT_USER;
+ALTER SCHEMA nosuch OWNER TO CURRENT_USER;

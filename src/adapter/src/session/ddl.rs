@@ -56,7 +56,7 @@ impl Session {
             Plan::AlterRenameColumn { kind, relation, column, to } => self.rename_column(kind, relation, column, to).await,
             Plan::AlterSetSchema { kind, object, schema } => self.set_schema(kind, &object, schema).await,
             Plan::AlterSecret { secret, value } => self.alter_secret(&secret, value).await,
-            Plan::AlterOwner { kind, owner, .. } => self.alter_owner(kind, &owner),
+            Plan::AlterOwner { kind, owner } => self.alter_owner(kind, &owner),
             Plan::Comment { on, text } => self.comment(on, text.filter(|t| !t.is_empty())),
             Plan::CreateDatabase { .. } => Err(SqlError::unsupported("CREATE DATABASE", "there is one database; use schemas")),
             Plan::CreateSink(_) => Err(SqlError::unsupported("CREATE SINK", "read changes with SUBSCRIBE")),

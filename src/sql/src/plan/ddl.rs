@@ -760,11 +760,13 @@ impl Binder<'_> {
 
     pub fn alter(&self, a: &ast::Alter) -> Result<Plan, SqlError> {
         if a.kind == ObjectKind::Schema {
-            if let AlterAction::Rename(to) = &a.action {
-                if !self.catalog.schema_exists(a.name.last()) {
-                    return Err(self.missing(a.kind, &a.name));
-                }
-                return Ok(Plan::AlterRenameSchema { from: a.name.last().to_owned(), to: to.name.clone() });
+            if !self.catalog.schema_exists(a.name.last()) {
+                return Err(self.missing(a.kind, &a.name));
+            }
+            match &a.action {
+                AlterAction::Rename(to) => return Ok(Plan::AlterRenameSchema { from: a.name.last().to_owned(), to: to.name.clone() }),
+                AlterAction::OwnerTo(owner) => return Ok(Plan::AlterOwner { kind: a.kind, owner: owner.clone() }),
+                _ => {}
             }
         }
         let object = match self.any_object(a.kind, &a.name) {
@@ -816,7 +818,7 @@ impl Binder<'_> {
                 Ok(Plan::AlterOptions { kind: a.kind, object, options: plain_options(o).into_iter().map(|(k, v)| (k, Some(v))).collect() })
             }
             AlterAction::ResetOptions(o) => Ok(Plan::AlterOptions { kind: a.kind, object, options: o.iter().map(|k| (k.clone(), None)).collect() }),
-            AlterAction::OwnerTo(owner) => Ok(Plan::AlterOwner { kind: a.kind, object, owner: owner.clone() }),
+            AlterAction::OwnerTo(owner) => Ok(Plan::AlterOwner { kind: a.kind, owner: owner.clone() }),
             AlterAction::SetSecret(value) => Ok(Plan::AlterSecret { secret: object, value: value.clone() }),
             AlterAction::RenameConstraint(from, to) => {
                 let rel = self.resolve_relation(&a.name)?;

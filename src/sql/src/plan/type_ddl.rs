@@ -151,7 +151,7 @@ impl Binder<'_> {
                 }
                 return Ok(Plan::AlterSetSchema { kind: a.kind, object, schema: s.name.clone() });
             }
-            AlterTypeAction::OwnerTo(owner) => return Ok(Plan::AlterOwner { kind: a.kind, object, owner: owner.clone() }),
+            AlterTypeAction::OwnerTo(owner) => return Ok(Plan::AlterOwner { kind: a.kind, owner: owner.clone() }),
             AlterTypeAction::Rename(to) => TypeChange::Rename(to.name.clone()),
             AlterTypeAction::AddValue { label, if_not_exists, place } => {
                 self.enum_named(a)?;

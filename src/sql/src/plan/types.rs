@@ -125,9 +125,9 @@ pub enum Plan {
         secret: ObjectRef,
         value: String,
     },
+    /// The object is there; there is one owner.
     AlterOwner {
         kind: ObjectKind,
-        object: ObjectRef,
         owner: String,
     },
     /// COMMENT ON; `text` None removes it.
