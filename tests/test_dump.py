@@ -68,6 +68,11 @@ def run(command: str, port: int, user: str, db: str, *args: str, stdin: str | by
     return done.stdout
 
 
+def plain(dump: bytes) -> list[bytes]:
+    """A dump's lines without those that are drawn anew for each. Rows have no order."""
+    return sorted(line for line in dump.splitlines() if b"restrict" not in line)
+
+
 def content(port: int, user: str, db: str) -> dict:
     """Rows, definitions, comments and the places of sequences."""
     with psycopg.connect(host="127.0.0.1", port=port, user=user, dbname=db) as c:
@@ -116,7 +121,7 @@ def test_what_pg_dump_writes_is_restored_anywhere(riverdelta, pg, tmp_path):
         there = (again.port, "riverdelta", "riverdelta")
         run("psql", *there, "-X", "-q", "-v", "ON_ERROR_STOP=1", stdin=run("pg_dump", *rd))
         assert content(*there) == before
-        assert run("pg_dump", *there) == run("pg_dump", *rd)
+        assert plain(run("pg_dump", *there)) == plain(run("pg_dump", *rd))
         again.stop()
         again.start()
         assert content(*there) == before

@@ -1,7 +1,7 @@
 //! Rows of pg_catalog.
 
 use super::names::quote_if_needed;
-use super::{defs, int, oid, text, vector, BuiltinCtx, Names, Rows, OWNER, RD_NAMESPACE};
+use super::{defs, int, oid, text, vector, BuiltinCtx, Names, Rows, OWNER, OWNER_NAME, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind};
 use crate::planner::DATABASE;
 use expr::catalog as pgdata;
@@ -23,7 +23,10 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
     match name {
         "pg_namespace" => {
             for (n, o) in namespaces(c) {
-                out.add(vec![("oid", oid(o)), ("nspname", Value::Text(n)), ("nspowner", oid(OWNER))]);
+                // What everybody may do in `public` is granted, as it is in a database of PostgreSQL's that is new.
+                let granted = || vec![Value::Text(format!("{OWNER_NAME}=UC/{OWNER_NAME}")), Value::Text(format!("=U/{OWNER_NAME}"))];
+                let acl = if n == "public" { Value::array(granted()) } else { Value::Null };
+                out.add(vec![("oid", oid(o)), ("nspname", Value::Text(n)), ("nspowner", oid(OWNER)), ("nspacl", acl)]);
             }
         }
         "pg_class" => classes(c, out),
@@ -131,7 +134,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         // What is part of the system and in no schema that PostgreSQL's has: dumps leave it out.
         "pg_extension" => out.add(vec![
             ("oid", oid(EXTENSION)),
-            ("extname", text(super::OWNER_NAME)),
+            ("extname", text(OWNER_NAME)),
             ("extowner", oid(OWNER)),
             ("extnamespace", oid(RD_NAMESPACE)),
             ("extrelocatable", Value::Bool(false)),

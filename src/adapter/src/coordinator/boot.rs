@@ -107,7 +107,8 @@ impl Coordinator {
         }
         if !self.catalog().has_schema("public") {
             let public = super::request::Op::CreateSchema { name: "public".into(), oid: PUBLIC_OID };
-            self.ddl(WriteTxn { ddl: vec![public], ..WriteTxn::default() })?;
+            let comment = super::request::Op::CommentSchema { name: "public".into(), text: Some("standard public schema".into()) };
+            self.ddl(WriteTxn { ddl: vec![public, comment], ..WriteTxn::default() })?;
         }
         // Temporary objects end with their session, also when that ended with the process.
         let catalog = self.catalog();
