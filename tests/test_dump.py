@@ -129,3 +129,6 @@ def test_what_pg_dump_writes_is_restored_anywhere(riverdelta, pg, tmp_path):
         again.stop()
     one = run("pg_dump", *rd, "-t", "app.customers", "--data-only").decode()
     assert "ann" in one and "orders" not in one
+    # A source is dumped as the table that it looks like.
+    run("psql", *rd, "-X", "-q", stdin="CREATE SOURCE ticks FROM LOAD GENERATOR COUNTER")
+    assert "CREATE TABLE public.ticks" in run("pg_dump", *rd, "-s").decode()

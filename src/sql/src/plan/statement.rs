@@ -166,7 +166,9 @@ impl Binder<'_> {
                 for name in names {
                     // Postgres does not point at the name here.
                     let rel = self.resolve_relation(name).map_err(|e| SqlError { position: None, ..e })?;
-                    if !matches!(rel.kind, crate::RelationKind::Table | crate::RelationKind::View(_) | crate::RelationKind::Builtin) {
+                    // Sources are tables to those who read the catalogs, pg_dump among them.
+                    use crate::RelationKind::{Builtin, Source, Table, Tables, View};
+                    if !matches!(rel.kind, Table | Source | Tables | View(_) | Builtin) {
                         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a table or view", rel.name.name)).at(name.pos));
                     }
                 }

@@ -54,7 +54,11 @@ impl Config {
         let plain = match parts.as_slice() {
             [name] => name.as_str(),
             [schema, name] if schema == "pg_catalog" => name.as_str(),
-            _ => "",
+            [_, _] => "",
+            [_, _, _] => {
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("cross-database references are not implemented: {}", parts.join("."))));
+            }
+            _ => return Err(SqlError::new(state::SYNTAX_ERROR, format!("improper qualified name (too many dotted names): {}", parts.join(".")))),
         };
         let found = Config::ALL.into_iter().find(|c| c.name() == plain);
         found.ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("text search configuration \"{name}\" does not exist")))
