@@ -20,6 +20,8 @@ mod calls;
 mod coerce;
 /// Lists and maps.
 mod collection;
+/// COMMENT ON.
+mod comment;
 /// WITH.
 mod cte;
 /// CREATE, ALTER, DROP.
