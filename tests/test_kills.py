@@ -129,9 +129,9 @@ def test_a_large_upstream_transaction_and_an_added_table(server, pg, upstream, a
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("at", ["stage-before-sync", "source-unit-complete", "source-unit-complete:2", "tick-after-append:2", "source-before-acknowledge"])
+@pytest.mark.parametrize("at", ["source-unit-complete", "source-unit-complete:2", "tick-after-append:2", "source-before-acknowledge"])
 def test_a_file_source(server, tmp_path, at):
-    """A snapshot in staged parts, and lines that come later."""
+    """A snapshot, and lines that come later."""
     r = server
     log = tmp_path / "lines.log"
     log.write_text("".join(f"{n}\n" for n in range(ROWS)))
