@@ -54,7 +54,7 @@ impl From<Halt> for End {
         match halt {
             Halt::Fail(why) => End::Failed(why),
             // The driver loads state wherever this can come from.
-            Halt::NeedsState(_) | Halt::KeyInDoubt(_) => End::Failed("internal error: a table was not looked at".into()),
+            Halt::NeedsState(_) | Halt::KeyInDoubt { .. } => End::Failed("internal error: a table was not looked at".into()),
         }
     }
 }
@@ -187,7 +187,6 @@ impl Driver {
         let published = inspect::inspect(&client, &self.target).await.map_err(world)?;
         let tables = self.match_tables(&published)?;
         for (table, published) in self.engine.tables.iter_mut().zip(&tables) {
-            table.key_is_hidden = published.key_is_hidden;
             table.check_key(&published.table.key_names()).map_err(End::Failed)?;
         }
         let now = inspect::published_now(&client, &self.target.publication).await.map_err(|e| world(inspect::query_error(e)))?;
@@ -531,18 +530,20 @@ impl Driver {
             match self.engine.change(at, data) {
                 Ok(()) => break,
                 Err(Halt::NeedsState(table)) => self.load(table).await?,
-                Err(Halt::KeyInDoubt(table)) => {
+                Err(Halt::KeyInDoubt { table, named_by }) => {
                     let xid = self.engine.xid();
                     let table = &mut self.engine.tables[table];
                     let asked = async {
                         if let Some(xid) = xid {
                             inspect::until_visible(looker, xid).await?;
                         }
-                        inspect::primary_key(looker, table.oid.unwrap_or_default()).await
+                        let oid = table.oid.unwrap_or_default();
+                        Ok((inspect::primary_key(looker, oid).await?, inspect::is_unique(looker, oid, &named_by).await?))
                     };
                     let asked = tokio::time::timeout(LOOK_MAX, asked).await.map_err(silent)?;
-                    table.check_key(&asked.map_err(|e| world(inspect::query_error(e)))?).map_err(End::Failed)?;
-                    table.confirm();
+                    let (primary, is_unique) = asked.map_err(|e| world(inspect::query_error(e)))?;
+                    table.check_key(&primary).map_err(End::Failed)?;
+                    table.confirm(is_unique);
                 }
                 Err(Halt::Fail(why)) => return Err(End::Failed(why)),
             }

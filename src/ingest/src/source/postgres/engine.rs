@@ -23,8 +23,12 @@ use std::collections::HashMap;
 pub enum Halt {
     /// Load the rows of this table, then give the same message again.
     NeedsState(usize),
-    /// Ask upstream whether this table's rows are unique by the key that they had ([`Table::confirm`]), then give the same message again.
-    KeyInDoubt(usize),
+    /// Ask upstream whether this table's rows are unique by the key that they had, and by the columns that name them from here on
+    /// ([`Table::confirm`]), then give the same message again.
+    KeyInDoubt {
+        table: usize,
+        named_by: Vec<String>,
+    },
     Fail(String),
 }
 
@@ -131,7 +135,7 @@ impl Engine {
                     return Err(Halt::Fail(super::table::made_again(&t.reference)));
                 }
                 if let Some(i) = tables.iter().find(|i| !self.tables[**i].is_sure_of_key(r)) {
-                    return Err(Halt::KeyInDoubt(*i));
+                    return Err(Halt::KeyInDoubt { table: *i, named_by: r.key_names().iter().map(|n| n.to_string()).collect() });
                 }
                 self.relations.insert(r.oid, tables.clone());
                 for i in tables {

@@ -95,8 +95,6 @@ pub struct Published {
     /// Rows of it alone, or of its partitions too.
     pub is_partitioned: bool,
     pub row_filter: Option<String>,
-    /// A column of the replica identity is generated, so that the stream does not have it.
-    pub key_is_hidden: bool,
 }
 
 /// Server settings, publication and its tables.
@@ -150,8 +148,7 @@ async fn tables(client: &Client, target: &Target, version: i32) -> Result<Vec<Pu
     // Column lists and row filters came with version 15.
     let extra = if version >= 150_000 { "p.attnames::text[], p.rowfilter" } else { "NULL::text[], NULL::text" };
     let sql = format!(
-        "SELECT n.nspname::text, c.relname::text, c.oid, c.relkind = 'p', {extra}, EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
-             WHERE i.indrelid = c.oid AND a.attgenerated <> '' AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END)
+        "SELECT n.nspname::text, c.relname::text, c.oid, c.relkind = 'p', {extra}
          FROM pg_publication_tables p JOIN pg_namespace n ON n.nspname = p.schemaname JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
          WHERE p.pubname = $1 ORDER BY 1, 2"
     );
@@ -161,7 +158,7 @@ async fn tables(client: &Client, target: &Target, version: i32) -> Result<Vec<Pu
         let listed: Option<Vec<String>> = row.get(4);
         let desc = describe(client, oid, listed.as_deref()).await?;
         let table = UpstreamTable { schema: row.get(0), name: row.get(1), desc };
-        out.push(Published { table, oid, is_partitioned: row.get(3), row_filter: row.get(5), key_is_hidden: row.get(6) });
+        out.push(Published { table, oid, is_partitioned: row.get(3), row_filter: row.get(5) });
     }
     Ok(out)
 }
@@ -220,6 +217,16 @@ pub async fn primary_key(client: &Client, oid: u32) -> Result<Vec<String>, tokio
     let sql = "SELECT a.attname::text FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (attnum, pos)
                JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE i.indrelid = $1 AND i.indisprimary AND k.pos <= i.indnkeyatts ORDER BY k.pos";
     Ok(client.query(sql, &[&oid]).await?.iter().map(|r| r.get(0)).collect())
+}
+
+/// Whether a unique index, not of a part of the rows, is on exactly these columns of a table: an index with generated columns is announced without them.
+pub async fn is_unique(client: &Client, oid: u32, columns: &[String]) -> Result<bool, tokio_postgres::Error> {
+    let sql = "SELECT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = $1 AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+               AND (SELECT array_agg(a.attname::text ORDER BY a.attname::text COLLATE \"C\") FROM unnest(i.indkey::int2[]) WITH ORDINALITY k (attnum, pos)
+                    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE k.pos <= i.indnkeyatts) = $2::text[])";
+    let mut columns = columns.to_vec();
+    columns.sort();
+    client.query_one_scalar(sql, &[&oid, &columns]).await
 }
 
 /// Waits until what a transaction has changed is seen by others: it is in the log, and so in the stream, a moment before.

@@ -26,6 +26,13 @@ pub struct Relation {
     pub columns: Vec<RelationColumn>,
 }
 
+impl Relation {
+    /// The columns that the stream names rows by.
+    pub fn key_names(&self) -> Vec<&str> {
+        self.columns.iter().filter(|c| c.is_key).map(|c| c.name.as_str()).collect()
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelationColumn {
     pub name: String,

@@ -66,8 +66,8 @@ pub struct Table {
     pub oid: Option<u32>,
     /// Its snapshot is contained, so changes are taken in.
     pub active: bool,
-    /// Its replica identity has a column that the stream does not have.
-    pub key_is_hidden: bool,
+    /// Its replica identity has a column that the stream does not have, or is not unique any more.
+    key_is_hidden: bool,
     /// The primary key that it had when it was made here: plans rest on it.
     unique: Option<Vec<String>>,
     /// Upstream said that it still has that key, for the description that comes next.
@@ -145,18 +145,21 @@ impl Table {
         self.rows.bytes() + self.ready.iter().map(|d| d.rows.bytes()).sum::<usize>()
     }
 
-    /// Whether the rows are still unique by the key that they had, as far as the description says: a default identity is the primary key.
-    /// Of others upstream is asked, once for each description.
+    /// Whether the rows are still unique by the key that they had and by the columns that name them, as far as the description says:
+    /// a default identity is the primary key, but generated columns of it are not told. Of others upstream is asked, once for each description.
     pub fn is_sure_of_key(&self, relation: &Relation) -> bool {
-        let Some(unique) = &self.unique else { return true };
-        let columns = || relation.columns.iter().filter(|c| c.is_key);
-        let is_default = relation.identity == 'd' && columns().count() == unique.len() && columns().all(|c| unique.contains(&c.name));
-        self.confirmed || is_default
+        let names = relation.key_names();
+        self.confirmed
+            || match &self.unique {
+                Some(unique) => relation.identity == 'd' && names.len() == unique.len() && names.iter().all(|n| unique.iter().any(|u| u == n)),
+                None => relation.identity == 'f' || names.is_empty(),
+            }
     }
 
-    /// Upstream still has the key, as of the description that comes next.
-    pub fn confirm(&mut self) {
+    /// Upstream still has the key, as of the description that comes next; whether the columns that it names rows by are unique.
+    pub fn confirm(&mut self, is_unique: bool) {
         self.confirmed = true;
+        self.key_is_hidden = !is_unique;
     }
 
     /// Errors: the primary key upstream is not the one that the rows had.
@@ -175,7 +178,7 @@ impl Table {
     /// Errors: a column was dropped, or has another type.
     pub fn set_relation(&mut self, relation: &Relation) -> Result<Vec<String>, String> {
         let again = "drop the table and create it again";
-        self.confirmed = false;
+        self.key_is_hidden &= std::mem::take(&mut self.confirmed);
         let mut cols = Vec::with_capacity(self.names.len());
         for (name, ty) in self.names.iter().zip(&self.types) {
             let Some(at) = relation.columns.iter().position(|c| c.name == *name) else {
