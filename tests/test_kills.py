@@ -129,12 +129,13 @@ def test_a_large_upstream_transaction_and_an_added_table(server, pg, upstream, a
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("at", ["source-unit-complete", "source-unit-complete:2", "tick-after-append:2", "source-before-acknowledge"])
+@pytest.mark.parametrize("at", ["stage-before-sync", "stage-after-sync", "source-unit-complete", "source-unit-complete:2", "tick-after-append:2", "source-before-acknowledge"])
 def test_a_file_source(server, tmp_path, at):
-    """A snapshot, and lines that come later."""
+    """A snapshot, also one in staged parts, and lines that come later."""
     r = server
     log = tmp_path / "lines.log"
-    log.write_text("".join(f"{n}\n" for n in range(ROWS)))
+    rows = ROWS * 2 if at.startswith("stage") else ROWS
+    log.write_text("".join(f"{n}\n" for n in range(rows)))
     start_to_die(r, at)
     create = f"CREATE SOURCE IF NOT EXISTS t (n int) FROM FILE (PATH '{log}', TAIL true) FORMAT CSV"
     more = 0
@@ -142,14 +143,14 @@ def test_a_file_source(server, tmp_path, at):
         r.sql(create)
         for more in range(1, 200):
             with open(log, "a") as f:
-                f.write(f"{ROWS + more - 1}\n")
+                f.write(f"{rows + more - 1}\n")
             r.sql("SELECT count(*) FROM t")
             time.sleep(0.02)
     except psycopg.OperationalError:
         pass
     start_again(r, at)
     r.sql(create)
-    n = ROWS + more
+    n = rows + more
     r.settled("SELECT count(*), count(DISTINCT n), sum(n)::int8 FROM t", [(n, n, n * (n - 1) // 2)], seconds=60)
 
 

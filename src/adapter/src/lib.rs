@@ -55,6 +55,8 @@ pub struct Shared {
     pub(crate) next_id: AtomicU64,
     pub(crate) metrics: session::metrics::Metrics,
     pub(crate) sequences: Arc<sequences::Sequences>,
+    /// The last closed time: what is read next is read at it or later.
+    pub(crate) closed: AtomicU64,
     /// When what this process has made became readable: arrangements, and tables that took another's place.
     pub(crate) born: parking_lot::Mutex<HashMap<repr::GlobalId, repr::Timestamp>>,
     /// Where sessions put aside what is too much for memory; set at start.
@@ -73,6 +75,7 @@ impl Shared {
             next_id: AtomicU64::new(0),
             metrics: session::metrics::Metrics::default(),
             sequences: Default::default(),
+            closed: AtomicU64::new(0),
             born: Default::default(),
             store: Default::default(),
         }

@@ -47,6 +47,7 @@ pub(super) fn start(store: Store, edges: Edges, shared: Arc<crate::Shared>) -> R
         shared.sequences.load(&k[key::SEQUENCE.len()..], &v);
     }
     *shared.catalog.write() = Arc::new(catalog);
+    shared.closed.store(closed, std::sync::atomic::Ordering::Relaxed);
     shared.set_store(store.handle());
     let mut coordinator = Coordinator {
         store,
@@ -103,7 +104,7 @@ impl Coordinator {
     /// The first start makes the schema `public`.
     fn bootstrap(&mut self) -> Result<(), SqlError> {
         if self.closed == 0 {
-            self.closed = super::even(self.clock.now_ms());
+            self.set_closed(super::even(self.clock.now_ms()));
         }
         if !self.catalog().has_schema("public") {
             let public = super::request::Op::CreateSchema { name: "public".into(), oid: PUBLIC_OID };

@@ -233,7 +233,7 @@ impl Coordinator {
         for id in shards.iter().map(|s| s.0).chain(parts.iter().map(|p| p.0)) {
             self.last_write.insert(id, t);
         }
-        self.closed = t;
+        self.set_closed(t);
         let parts = parts.into_iter().map(|(id, reader)| (id, reader as Arc<dyn SnapshotReader>)).collect();
         // Before hydration nothing could follow: views begin at an earlier time, and take in the ticks since then.
         if self.hydrated {

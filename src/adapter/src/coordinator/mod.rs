@@ -49,6 +49,7 @@ use parking_lot::RwLock;
 use repr::{GlobalId, Timestamp};
 use request::{Event, Request};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use storage::Store;
@@ -255,8 +256,13 @@ impl Coordinator {
             }
         }
         self.store.close_through(now);
-        self.closed = now;
+        self.set_closed(now);
         self.cluster.send(Command::Tick { t: now, shards: Arc::new(Vec::new()), parts: vec![] });
+    }
+
+    fn set_closed(&mut self, t: Timestamp) {
+        self.closed = t;
+        self.shared.closed.store(t, Ordering::Relaxed);
     }
 
     fn upkeep(&mut self) {

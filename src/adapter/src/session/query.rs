@@ -23,6 +23,7 @@ use repr::{ColType, Deltas, Diff, GlobalId, RelDesc, SqlError, SqlType, Timestam
 use sql::hir::{Hir, HirScalar};
 use sql::plan::{AsOfPlan, SelectPlan};
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use storage::StoreHandle;
 use tokio::sync::mpsc;
@@ -201,7 +202,9 @@ impl Session {
         let names = self.names();
         let mut ctx = names.ctx;
         const MS_1970_TO_2000: i64 = 946_684_800_000;
-        ctx.logical_now = Some((now_micros() / 1_000 + MS_1970_TO_2000) as u64);
+        // After a restart the times of ticks run ahead of the clock for a moment.
+        let clock = (now_micros() / 1_000 + MS_1970_TO_2000) as Timestamp;
+        ctx.logical_now = Some(clock.max(self.shared.closed.load(Ordering::Relaxed)));
         (names.catalog, ctx)
     }
 
