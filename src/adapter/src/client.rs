@@ -123,8 +123,21 @@ pub struct Prepared {
     pub params: Vec<SqlType>,
     /// Columns of the result; `None` for statements that return no rows.
     pub result: Option<RelDesc>,
+    /// How pg_prepared_statements tells of it.
+    pub seen: PreparedSeen,
     /// For each column of the result, `pg_class.oid` and `attnum` of the relation's column that it is; zeros where it is none. Empty: none is.
     pub origins: Vec<(u32, i16)>,
+}
+
+/// What is known of a prepared statement beside its plan.
+#[derive(Clone, Debug, Default)]
+pub struct PreparedSeen {
+    /// The text of PREPARE, if that made it; else its own is meant.
+    pub from_sql: Option<String>,
+    /// Microseconds since 2000.
+    pub at: i64,
+    /// How often it was executed; each execution is planned with its values.
+    pub runs: Arc<std::sync::atomic::AtomicI64>,
 }
 
 /// What a statement answers.

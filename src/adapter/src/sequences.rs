@@ -118,6 +118,8 @@ pub struct Got {
     last: Option<GlobalId>,
     /// Since the last commit.
     pub used: bool,
+    /// The running statement's transaction may only read.
+    pub read_only: bool,
 }
 
 /// A session's way to the sequences.
@@ -137,8 +139,18 @@ impl Access {
         }
     }
 
+    /// Errors: 25006 in a read-only transaction, for a sequence that is not the session's own.
+    fn check_writable(&self, catalog: &Catalog, id: GlobalId, what: &str) -> Result<(), SqlError> {
+        let own = catalog.item(id).is_some_and(|i| i.schema.starts_with("pg_temp_"));
+        match self.got.lock().read_only && !own {
+            true => Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction"))),
+            false => Ok(()),
+        }
+    }
+
     pub fn next(&self, catalog: &Catalog, oid: u32) -> Result<i64, SqlError> {
         let (id, name, s) = self.find(catalog, oid)?;
+        self.check_writable(catalog, id, "nextval()")?;
         let value = self.sequences.next(id, name, s)?;
         let mut got = self.got.lock();
         got.current.insert(id, value);
@@ -164,6 +176,7 @@ impl Access {
 
     pub fn set(&self, catalog: &Catalog, oid: u32, value: i64, called: bool) -> Result<(), SqlError> {
         let (id, name, s) = self.find(catalog, oid)?;
+        self.check_writable(catalog, id, "setval()")?;
         if value < s.min || value > s.max {
             let m = format!("setval: value {value} is out of bounds for sequence \"{name}\" ({}..{})", s.min, s.max);
             return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, m));

@@ -140,12 +140,12 @@ impl Scalar {
         fails
     }
 
-    /// Whether the value depends on nothing but the arguments.
-    pub fn is_immutable(&self) -> bool {
+    /// Whether the value depends on nothing but the columns, whose types are `input`: neither on the session's settings nor on the time.
+    pub fn is_immutable(&self, input: &[ColType]) -> bool {
         let mut pure = true;
         self.visit(&mut |x| {
-            if let Scalar::Call { func, .. } = x {
-                pure &= func.volatility == crate::func::Volatility::Immutable;
+            if let Scalar::Call { func, args, ty } = x {
+                pure &= crate::func::call_is_immutable(func, args, &ty.ty, input);
             }
         });
         pure

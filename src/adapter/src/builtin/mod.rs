@@ -49,6 +49,17 @@ pub struct Def {
     pub desc: RelDesc,
 }
 
+/// A cursor as pg_cursors shows it.
+pub struct SeenCursor {
+    pub name: String,
+    pub statement: String,
+    pub held: bool,
+    pub binary: bool,
+    pub scrollable: bool,
+    /// Microseconds since 2000.
+    pub at: i64,
+}
+
 /// What the rows are made from.
 pub struct BuiltinCtx<'a> {
     pub catalog: &'a Arc<Catalog>,
@@ -57,8 +68,9 @@ pub struct BuiltinCtx<'a> {
     pub settings: &'a [(String, String, String)],
     pub user: &'a str,
     pub pid: i32,
-    /// (name, text) of the session's prepared statements.
-    pub prepared: &'a [(String, String)],
+    /// The session's prepared statements by name, and its cursors.
+    pub prepared: &'a [(String, crate::client::Prepared)],
+    pub cursors: &'a [SeenCursor],
     pub sequences: &'a crate::sequences::Sequences,
     /// Names and definitions as the session sees them.
     pub names: &'a Names,
@@ -203,6 +215,11 @@ fn fit(value: Value, column: &ColType) -> Value {
         (SqlType::Oid | SqlType::Xid | SqlType::Reg(_), v) => v.as_i64().and_then(|n| u32::try_from(n).ok()).map_or(Value::Null, Value::UInt4),
         (SqlType::Float4, v) => v.as_i64().map_or(Value::Null, |n| Value::Float4(n as f32)),
         (SqlType::Float8, v) => v.as_i64().map_or(Value::Null, |n| Value::Float8(n as f64)),
+        (SqlType::Array(elem), Value::Array(mut a)) => {
+            let elem = elem.as_ref().clone().nullable();
+            a.elems = std::mem::take(&mut a.elems).into_iter().map(|v| fit(v, &elem)).collect();
+            Value::Array(a)
+        }
         (SqlType::Numeric, v) => v.as_i64().map_or(Value::Null, |n| Value::Numeric(Numeric::from(n))),
         (_, v) => v,
     }

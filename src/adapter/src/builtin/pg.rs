@@ -362,8 +362,31 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "pg_prepared_statements" => {
-            for (n, t) in ctx.prepared {
-                out.add(vec![("name", text(n)), ("statement", text(t)), ("from_sql", Value::Bool(true))]);
+            for (n, p) in ctx.prepared {
+                let own = || p.statement.as_ref().map_or_else(String::new, |s| s.text.clone());
+                let runs = p.seen.runs.load(std::sync::atomic::Ordering::Relaxed);
+                let (generic, custom) = if p.params.is_empty() { (runs, 0) } else { (0, runs) };
+                out.add(vec![
+                    ("name", text(n)),
+                    ("statement", Value::Text(p.seen.from_sql.clone().unwrap_or_else(own))),
+                    ("prepare_time", Value::TimestampTz(p.seen.at)),
+                    ("parameter_types", Value::array(p.params.iter().map(|t| oid(t.oid())).collect())),
+                    ("from_sql", Value::Bool(p.seen.from_sql.is_some())),
+                    ("generic_plans", int(generic)),
+                    ("custom_plans", int(custom)),
+                ]);
+            }
+        }
+        "pg_cursors" => {
+            for c in ctx.cursors {
+                out.add(vec![
+                    ("name", text(&c.name)),
+                    ("statement", text(&c.statement)),
+                    ("is_holdable", Value::Bool(c.held)),
+                    ("is_binary", Value::Bool(c.binary)),
+                    ("is_scrollable", Value::Bool(c.scrollable)),
+                    ("creation_time", Value::TimestampTz(c.at)),
+                ]);
             }
         }
         "pg_stat_activity" => {

@@ -24,7 +24,7 @@ use crate::sequences::Position;
 use expr::EvalCtx;
 use repr::error::state;
 use repr::{ColType, GlobalId, RelDesc, SqlError, Value};
-use sql::ast::ObjectKind;
+use sql::ast::{ObjectKind, TableAction};
 use sql::catalog::FullName;
 use sql::hir::HirScalar;
 use sql::plan::alter::TableStep;
@@ -60,13 +60,40 @@ impl Session {
     pub(super) async fn alter_table(&mut self, p: AlterTablePlan) -> Result<Response, SqlError> {
         let old = self.table(p.table.id)?;
         let mut draft = Draft::of(&old)?;
-        for action in &p.actions {
-            let step = {
+        let mut at = 0;
+        while at < p.actions.len() {
+            // New types are made from the rows as they were before any of them.
+            let retyped = |a: &TableAction| matches!(a, TableAction::SetType { .. });
+            let together = p.actions[at..].iter().take_while(|a| retyped(a)).count().max(1);
+            let steps = {
                 let names = self.names();
                 let relation = draft_relation(&names.catalog, &draft.item, &draft.table);
-                sql::plan::alter::bind(action, &p.statement, &relation, &names)?
+                let bind = |a| sql::plan::alter::bind(a, &p.statement, &relation, &names);
+                p.actions[at..at + together].iter().map(bind).collect::<Result<Vec<_>, _>>()?
             };
-            self.alter_step(&old, &mut draft, step)?;
+            at += together;
+            let (mut casts, types) = (Vec::new(), draft.item.desc.types.clone());
+            for step in steps {
+                if let TableStep::Type { column, using, .. } = &step {
+                    casts.retain(|c: &(usize, HirScalar)| c.0 != *column);
+                    if draft.item.desc.types[*column] != types[*column] {
+                        let m = format!("cannot alter type of column \"{}\" twice", draft.item.desc.names[*column]);
+                        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m));
+                    }
+                    casts.push((*column, using.clone()));
+                }
+                self.alter_step(&old, &mut draft, step)?;
+            }
+            if !casts.is_empty() {
+                let (columns, casts): (Vec<usize>, Vec<HirScalar>) = casts.into_iter().unzip();
+                draft.steps.push(Box::new(move |rows, ctx| {
+                    let made = evaluate_plain(&casts, rows, &types, ctx)?;
+                    for (row, values) in rows.iter_mut().zip(made) {
+                        columns.iter().zip(values).for_each(|(c, v)| row[*c] = v);
+                    }
+                    Ok(())
+                }));
+            }
         }
         self.finish_alter(&old, draft).await?;
         Ok(Response::Tag("ALTER TABLE".into()))
@@ -106,20 +133,12 @@ impl Session {
                 let column = draft.item.desc.names.iter().position(|n| *n == name).unwrap_or(column);
                 self.drop_column(draft, column, cascade)?;
             }
-            TableStep::Type { column, ty, using } => {
+            TableStep::Type { column, ty, .. } => {
                 if let Some(other) = self.generated_from(draft, column)? {
                     let e = SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a generated column");
                     let (a, b) = (&draft.item.desc.names[column], &draft.item.desc.names[other]);
                     return Err(e.with_detail(format!("Column \"{a}\" is used by generated column \"{b}\".")));
                 }
-                let types = draft.item.desc.types.clone();
-                draft.steps.push(Box::new(move |rows, ctx| {
-                    let values = evaluate_plain(std::slice::from_ref(&using), rows, &types, ctx)?;
-                    for (row, mut v) in rows.iter_mut().zip(values) {
-                        row[column] = v.swap_remove(0);
-                    }
-                    Ok(())
-                }));
                 if draft.item.desc.types[column].ty != ty.ty {
                     draft.retyped.extend(draft.origin[column]);
                 }
@@ -690,11 +709,8 @@ impl Session {
             let here = |op: &Op| matches!(op, Op::Create { item, .. } if item.name == n);
             catalog.find(&table_name.schema, Namespace::Relation, n).is_some() || ops.iter().any(here)
         };
-        let stem = format!("{}_{}_seq", table_name.name, columns[s.column]);
-        let name = s.name.clone().unwrap_or_else(|| {
-            let free = if taken(&stem) { (1..).map(|i| format!("{stem}{i}")).find(|n| !taken(n)).unwrap_or_default() } else { stem.clone() };
-            FullName { name: free, ..table_name.clone() }
-        });
+        let free = || sql::plan::object_name(&table_name.name, Some(&columns[s.column]), "seq", &taken);
+        let name = s.name.clone().unwrap_or_else(|| FullName { name: free(), ..table_name.clone() });
         let sequence = self.sequence_item(&name, s.spec.clone().into());
         table.defaults[s.column] = Some(nextval(&name.schema, &name.name));
         table.sequences.push(OwnedSequence { column: s.column, sequence: sequence.id, identity: s.identity });

@@ -224,11 +224,6 @@ impl CopySink {
     /// `line`: as it came.
     fn push_fields(&mut self, fields: Vec<Option<String>>, line: &str) -> Result<(), SqlError> {
         let n = self.plan.columns.len();
-        if fields.len() < n {
-            let missing = &self.plan.desc.names[self.plan.columns[fields.len()]];
-            let e = SqlError::new(state::BAD_COPY_FILE_FORMAT, format!("missing data for column \"{missing}\""));
-            return Err(self.context(e, Some(("", line))));
-        }
         if fields.len() > n {
             let e = SqlError::new(state::BAD_COPY_FILE_FORMAT, "extra data after last expected column");
             return Err(self.context(e, Some(("", line))));
@@ -238,6 +233,11 @@ impl CopySink {
             return Err(self.context(e, None));
         }
         let row = fields.iter().enumerate().map(|(i, f)| self.value(i, f.as_deref())).collect::<Result<Row, _>>()?;
+        if row.len() < n {
+            let missing = &self.plan.desc.names[self.plan.columns[row.len()]];
+            let e = SqlError::new(state::BAD_COPY_FILE_FORMAT, format!("missing data for column \"{missing}\""));
+            return Err(self.context(e, Some(("", line))));
+        }
         self.rows.push(row);
         Ok(())
     }

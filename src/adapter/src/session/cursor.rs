@@ -44,6 +44,8 @@ pub(super) struct Cursor {
     subscription: bool,
     binary: bool,
     held: bool,
+    /// What pg_cursors tells of it: the statement, whether it reads backward, and when it was declared, in microseconds since 2000.
+    seen: Option<(String, bool, i64)>,
     /// A held cursor outlives its transaction only if that commits.
     committed: bool,
     /// Its place in the order in which the session declared cursors.
@@ -68,6 +70,12 @@ impl Cursor {
     pub(super) fn outlives(&mut self, committed: bool) -> bool {
         self.committed |= committed && self.held;
         self.committed
+    }
+
+    /// As pg_cursors shows it; `None`: a portal that was lent.
+    pub(super) fn seen(&self, name: &str) -> Option<crate::builtin::SeenCursor> {
+        let (statement, scrollable, at) = self.seen.clone()?;
+        Some(crate::builtin::SeenCursor { name: name.to_owned(), statement, held: self.held, binary: self.binary, scrollable, at })
     }
 
     pub(super) fn serial(&self) -> u64 {
@@ -238,8 +246,17 @@ fn bytes_of(row: &Row) -> usize {
     row.iter().map(|v| VALUE_BYTES + v.as_str().map_or(0, str::len)).sum()
 }
 
+/// What DECLARE says of a cursor.
+pub(super) struct Declared {
+    pub text: String,
+    pub hold: bool,
+    pub scroll: Option<bool>,
+    pub binary: bool,
+}
+
 impl Session {
-    pub(super) async fn declare(&mut self, name: String, hold: bool, scroll: Option<bool>, binary: bool, plan: Plan) -> Result<Response, SqlError> {
+    pub(super) async fn declare(&mut self, name: String, declared: Declared, plan: Plan) -> Result<Response, SqlError> {
+        let Declared { text, hold, scroll, binary } = declared;
         if !hold && !self.txn.in_block() {
             return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "DECLARE CURSOR can only be used in transaction blocks"));
         }
@@ -275,7 +292,8 @@ impl Session {
             _ => Keeps::None,
         };
         let cursor = self.cursor(Portal { desc, rows: stream?, pending: VecDeque::new(), ended: false }, keeps);
-        self.cursors.insert(name, Cursor { subscription, binary, held: hold, ..cursor });
+        let seen = Some((text, matches!(keeps, Keeps::All | Keeps::Few), super::now_micros()));
+        self.cursors.insert(name, Cursor { subscription, binary, held: hold, seen, ..cursor });
         Ok(Response::Tag("DECLARE CURSOR".into()))
     }
 
@@ -283,7 +301,22 @@ impl Session {
         let Portal { desc, rows: stream, pending: rows, ended } = portal;
         self.cursors_declared += 1;
         let serial = self.cursors_declared;
-        Cursor { desc, stream, rows, first: 1, at: 0, bytes: 0, keeps, ended, subscription: false, binary: false, held: false, committed: false, serial }
+        Cursor {
+            desc,
+            stream,
+            rows,
+            first: 1,
+            at: 0,
+            bytes: 0,
+            keeps,
+            ended,
+            subscription: false,
+            binary: false,
+            held: false,
+            seen: None,
+            committed: false,
+            serial,
+        }
     }
 
     pub(super) async fn fetch(&mut self, name: &str, direction: FetchDirection, is_move: bool, timeout_micros: Option<i64>) -> Result<Response, SqlError> {

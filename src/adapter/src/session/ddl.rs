@@ -358,18 +358,8 @@ impl Session {
         let tag = Response::Tag("CREATE INDEX".into());
         let catalog = self.catalog();
         let schema = p.on_name.schema.clone();
-        let name = match p.name.clone() {
-            Some(n) => n,
-            None => {
-                let mut n = p.default_name.clone();
-                let mut i = 1;
-                while catalog.find(&schema, Namespace::Relation, &n).is_some() {
-                    n = format!("{}{i}", p.default_name);
-                    i += 1;
-                }
-                n
-            }
-        };
+        let taken = |n: &str| catalog.find(&schema, Namespace::Relation, n).is_some();
+        let name = p.name.clone().unwrap_or_else(|| sql::plan::object_name(&p.on_name.name, Some(&p.words), "idx", &taken));
         let name = FullName { database: p.on_name.database.clone(), schema, name };
         if self.exists(&name, Namespace::Relation, p.if_not_exists)? {
             return Ok(tag);
@@ -425,8 +415,9 @@ impl Session {
                 roots.extend(inside.iter().map(|i| i.id));
             }
         }
-        if p.kind == ObjectKind::Database {
-            return Err(SqlError::unsupported("DROP DATABASE", "there is one database; remove its data directory"));
+        if p.kind == ObjectKind::Database && !p.names.is_empty() {
+            let e = SqlError::new(state::OBJECT_IN_USE, "cannot drop the currently open database");
+            return Err(e.with_hint("There is one database: stop the server and remove its data directory."));
         }
         if p.kind == ObjectKind::Index {
             return self.drop_indexes(&roots).await;
@@ -573,8 +564,15 @@ impl Session {
 
     async fn set_schema(&mut self, kind: ObjectKind, object: &ObjectRef, schema: String) -> Result<Response, SqlError> {
         let item = self.existing(object)?;
-        let name = item.name.clone();
-        self.rename_relation(item, schema, name)?;
+        let (id, name) = (item.id, item.name.clone());
+        self.rename_relation(item, schema.clone(), name)?;
+        // The sequences of its columns go with a table.
+        let catalog = self.catalog();
+        if let Some(ItemKind::Table(t)) = catalog.item(id).map(|i| &i.kind) {
+            for sequence in t.sequences.iter().filter_map(|s| catalog.item(s.sequence)) {
+                self.rename_relation((**sequence).clone(), schema.clone(), sequence.name.clone())?;
+            }
+        }
         Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
     }
 

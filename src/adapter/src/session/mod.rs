@@ -48,7 +48,7 @@ mod work;
 mod write;
 
 use crate::activity::{self, Backend};
-use crate::client::{Notice, Prepared, Response, Startup, Statement, TransactionStatus};
+use crate::client::{Notice, Prepared, PreparedSeen, Response, Startup, Statement, TransactionStatus};
 use crate::coordinator::request::Request;
 use crate::planner::{session_ctx, Handle, SessionCatalog, DATABASE};
 use crate::settings::Settings;
@@ -61,6 +61,7 @@ use sql::plan::Plan;
 use sql::ParsedStatement;
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -291,7 +292,9 @@ impl Session {
 
     /// Resolves a statement's parameter and result types. `params`: types the client fixed (`None`: infer).
     pub async fn prepare(&mut self, statement: Option<Statement>, params: Vec<Option<SqlType>>) -> Result<Prepared, SqlError> {
-        let Some(statement) = statement else { return Ok(Prepared { statement: None, params: vec![], result: None, origins: vec![] }) };
+        let Some(statement) = statement else {
+            return Ok(Prepared { statement: None, params: vec![], result: None, seen: Default::default(), origins: vec![] });
+        };
         let parsed = parsed(&statement)?;
         if self.txn.is_failed() && !transaction::ends(parsed) {
             return Err(transaction::in_failed_block());
@@ -309,7 +312,8 @@ impl Session {
         let origin =
             |o: &Option<(repr::GlobalId, usize)>| o.and_then(|(id, c)| Some((u32::try_from(id.0).ok()?, i16::try_from(c + 1).ok()?))).unwrap_or((0, 0));
         let origins = if through_view { vec![] } else { described.origins.iter().map(origin).collect() };
-        Ok(Prepared { statement: Some(statement), params: described.params, result, origins })
+        let seen = PreparedSeen { at: now_micros(), ..PreparedSeen::default() };
+        Ok(Prepared { statement: Some(statement), params: described.params, result, seen, origins })
     }
 
     /// The result columns of EXECUTE and FETCH, which only the session knows.
@@ -388,6 +392,7 @@ impl Session {
         if self.txn.is_failed() && !transaction::ends(parsed) {
             return Err(transaction::in_failed_block());
         }
+        prepared.seen.runs.fetch_add(1, Ordering::Relaxed);
         let typed: Vec<(Value, SqlType)> = params.into_iter().zip(prepared.params.iter().cloned()).collect();
         self.txn.begin_implicit(now_micros());
         let application = self.settings.get("application_name").unwrap_or_default();
@@ -501,11 +506,11 @@ impl Session {
             Plan::ShowAll => Ok(self.show_all()),
             Plan::Show(p) => self.show(p).await,
             Plan::ShowCreate { object, .. } => self.show_create(&object),
-            Plan::Prepare { name, types, statement } => self.prepare_statement(name, types, statement).await,
+            Plan::Prepare { text, name, types, statement } => self.prepare_statement(text, name, types, statement).await,
             Plan::Execute { name, args } => self.execute_prepared(&name, args).await,
             Plan::CreateTableExecute { create, args } => self.create_table_execute(*create, args).await,
             Plan::Deallocate(name) => self.deallocate(name.as_deref()),
-            Plan::Declare { name, hold, scroll, binary, query } => self.declare(name, hold, scroll, binary, *query).await,
+            Plan::Declare { text, name, hold, scroll, binary, query } => self.declare(name, cursor::Declared { text, hold, scroll, binary }, *query).await,
             Plan::Fetch { name, direction, is_move, timeout_micros } => self.fetch(&name, direction, is_move, timeout_micros).await,
             Plan::Lock => self.lock_table(),
             Plan::Close(name) => self.close(name.as_deref()),
@@ -520,9 +525,10 @@ impl Session {
         }
     }
 
-    async fn prepare_statement(&mut self, name: String, types: Vec<Option<SqlType>>, statement: ParsedStatement) -> Result<Response, SqlError> {
+    async fn prepare_statement(&mut self, text: String, name: String, types: Vec<Option<SqlType>>, statement: ParsedStatement) -> Result<Response, SqlError> {
         let statement = Statement { text: statement.text.clone(), ast: Arc::new(statement) };
-        let prepared = self.prepare(Some(statement), types).await?;
+        let mut prepared = self.prepare(Some(statement), types).await?;
+        prepared.seen.from_sql = Some(text);
         self.set_prepared(name, prepared)?;
         Ok(Response::Tag("PREPARE".into()))
     }
@@ -530,6 +536,7 @@ impl Session {
     async fn execute_prepared(&mut self, name: &str, args: Vec<sql::HirScalar>) -> Result<Response, SqlError> {
         let (prepared, typed) = self.prepared_with(name, args)?;
         let Some(statement) = &prepared.statement else { return Ok(Response::Empty) };
+        prepared.seen.runs.fetch_add(1, Ordering::Relaxed);
         let plan = sql::plan::plan(parsed(statement)?, &self.names(), &typed)?;
         let response = Box::pin(self.run(plan)).await?;
         same_result(&prepared, &response)?;

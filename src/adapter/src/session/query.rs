@@ -240,12 +240,8 @@ impl Session {
         }
         let introspection = if builtin.iter().any(|id| crate::builtin::needs_introspection(*id)) { self.introspect().await? } else { Introspection::default() };
         let settings = self.settings.all();
-        let prepared: Vec<(String, String)> = self
-            .prepared
-            .iter()
-            .filter(|(n, _)| !n.is_empty())
-            .map(|(n, p)| (n.clone(), p.statement.as_ref().map_or_else(String::new, |s| s.text.clone())))
-            .collect();
+        let prepared: Vec<_> = self.prepared.iter().filter(|(n, _)| !n.is_empty()).map(|(n, p)| (n.clone(), p.clone())).collect();
+        let cursors: Vec<_> = self.cursors.iter().filter_map(|(n, c)| c.seen(n)).collect();
         let locks = self.shared.locks.held();
         let names = crate::builtin::Names::new(catalog.clone(), self.settings.search_path(), Vec::new());
         let ctx = crate::builtin::BuiltinCtx {
@@ -255,6 +251,7 @@ impl Session {
             user: &self.user,
             pid: self.pid,
             prepared: &prepared,
+            cursors: &cursors,
             sequences: &self.shared.sequences,
             names: &names,
             backends: &self.shared.backends,

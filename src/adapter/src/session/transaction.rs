@@ -70,6 +70,7 @@ pub struct Savepoint {
     cursors: u64,
     settings: usize,
     locks: usize,
+    read_only: bool,
 }
 
 /// Whether a statement may run in a failed block.
@@ -165,6 +166,7 @@ impl Session {
             Transaction::Open(o) if o.explicit => o.read_only || self.settings.get("transaction_read_only").is_ok_and(|v| v == "on"),
             _ => self.settings.get("default_transaction_read_only").is_ok_and(|v| v == "on"),
         };
+        self.sequences.got.lock().read_only = read_only;
         if let (true, Some(what)) = (read_only && !self.writes_own(plan), write_verb(plan)) {
             return Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction")));
         }
@@ -254,6 +256,10 @@ impl Session {
                 }
                 TransactionMode::ReadWrite => {
                     if let Some(o) = self.txn.open() {
+                        if o.read_only && !o.savepoints.is_empty() {
+                            let m = "cannot set transaction read-write mode inside a read-only transaction";
+                            return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, m));
+                        }
                         if o.read_only && began {
                             return late("transaction read-write mode");
                         }
@@ -408,8 +414,8 @@ impl Session {
         let (cursors, settings, locks) = (self.cursors_declared, self.settings.changes(), self.xact_locks.len());
         match self.txn.open() {
             Some(o) if in_block => {
-                let (writes, ddl, deferral) = (o.writes.len(), o.ddl.len(), o.deferral.len());
-                o.savepoints.push(Savepoint { name, writes, ddl, deferral, cursors, settings, locks });
+                let (writes, ddl, deferral, read_only) = (o.writes.len(), o.ddl.len(), o.deferral.len(), o.read_only);
+                o.savepoints.push(Savepoint { name, writes, ddl, deferral, cursors, settings, locks, read_only });
                 Ok(Response::Tag("SAVEPOINT".into()))
             }
             _ => Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "SAVEPOINT can only be used in transaction blocks")),
@@ -428,14 +434,21 @@ impl Session {
 
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<Response, SqlError> {
         let (n, open) = self.find_savepoint(name, "RELEASE SAVEPOINT")?;
+        // READ ONLY is the subtransaction's own, unlike other settings.
+        let before = open.savepoints[n].read_only;
+        let changed = std::mem::replace(&mut open.read_only, before) != before;
         open.savepoints.truncate(n);
+        if changed {
+            self.settings.set("transaction_read_only", Some(if before { "on" } else { "off" }), true)?;
+        }
         Ok(Response::Tag("RELEASE".into()))
     }
 
     pub(super) fn rollback_to(&mut self, name: &str) -> Result<Response, SqlError> {
         let (n, open) = self.find_savepoint(name, "ROLLBACK TO SAVEPOINT")?;
-        let Savepoint { writes, ddl, deferral, cursors, settings, locks, .. } = open.savepoints[n];
+        let Savepoint { writes, ddl, deferral, cursors, settings, locks, read_only, .. } = open.savepoints[n];
         open.savepoints.truncate(n + 1);
+        open.read_only = read_only;
         open.writes.truncate(writes);
         open.held_bytes = open.writes.iter().map(|w| w.1.bytes()).sum();
         open.keys.clear();

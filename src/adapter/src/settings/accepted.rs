@@ -6,6 +6,7 @@
 use super::{def, Check, Def};
 
 const TEXT: &str = "Accepted for compatibility: without effect.";
+const LEVELS: &[&str] = &["debug5", "debug4", "debug3", "debug2", "debug1", "info", "notice", "warning", "error", "log", "fatal", "panic"];
 const BIG: i64 = i32::MAX as i64;
 
 const fn flag(name: &'static str, default: &'static str) -> Def {
@@ -26,11 +27,17 @@ const fn one_of(name: &'static str, default: &'static str, options: &'static [&'
 }
 
 pub(super) const ACCEPTED: &[Def] = &[
+    one_of("array_nulls", "on", &["on"]),
+    memory("backend_flush_after", "0", 8, 0, 256),
+    number("commit_delay", "0", 0, 100_000),
+    number("commit_siblings", "5", 0, 1000),
+    one_of("compute_query_id", "auto", &["auto", "regress", "on", "off"]),
     one_of("constraint_exclusion", "partition", &["partition", "on", "off"]),
     real("cpu_index_tuple_cost", "0.005", 0.0, f64::MAX),
     real("cpu_operator_cost", "0.0025", 0.0, f64::MAX),
     real("cpu_tuple_cost", "0.01", 0.0, f64::MAX),
     real("cursor_tuple_fraction", "0.1", 0.0, 1.0),
+    def("deadlock_timeout", "1s", Check::Millis, "Accepted for compatibility: no statement waits for a lock."),
     number("default_statistics_target", "100", 1, 10_000),
     def("default_tablespace", "", Check::Any, TEXT),
     one_of("default_toast_compression", "pglz", &["pglz", "lz4"]),
@@ -74,29 +81,55 @@ pub(super) const ACCEPTED: &[Def] = &[
     real("jit_inline_above_cost", "500000", -1.0, f64::MAX),
     real("jit_optimize_above_cost", "500000", -1.0, f64::MAX),
     number("join_collapse_limit", "8", 1, BIG),
+    flag("lo_compat_privileges", "off"),
+    flag("log_duration", "off"),
+    one_of("log_error_verbosity", "default", &["terse", "default", "verbose"]),
+    flag("log_lock_waits", "off"),
+    one_of("log_min_error_statement", "error", LEVELS),
+    one_of("log_min_messages", "warning", LEVELS),
+    one_of("log_statement", "none", &["none", "ddl", "mod", "all"]),
     memory("logical_decoding_work_mem", "64MB", 1, 64, BIG),
     number("maintenance_io_concurrency", "10", 0, 1000),
     memory("maintenance_work_mem", "64MB", 1, 1024, BIG),
     number("max_parallel_maintenance_workers", "2", 0, 1024),
     number("max_parallel_workers", "8", 0, 1024),
     number("max_parallel_workers_per_gather", "2", 0, 1024),
+    memory("max_stack_depth", "2MB", 1, 100, BIG),
     memory("min_parallel_index_scan_size", "512kB", 8, 0, BIG / 3),
     memory("min_parallel_table_scan_size", "8MB", 8, 0, BIG / 3),
     flag("parallel_leader_participation", "on"),
     real("parallel_setup_cost", "1000", 0.0, f64::MAX),
     real("parallel_tuple_cost", "0.1", 0.0, f64::MAX),
     one_of("plan_cache_mode", "auto", &["auto", "force_generic_plan", "force_custom_plan"]),
+    one_of("quote_all_identifiers", "off", &["off"]),
     real("random_page_cost", "4", 0.0, f64::MAX),
+    real("recursive_worktable_factor", "10", 0.001, 1e6),
     flag("row_security", "on"),
     real("seq_page_cost", "1", 0.0, f64::MAX),
     one_of("session_replication_role", "origin", &["origin", "replica", "local"]),
+    one_of("stats_fetch_consistency", "cache", &["none", "cache", "snapshot"]),
     flag("synchronize_seqscans", "on"),
+    def(
+        "synchronous_commit",
+        "on",
+        Check::OneOf(&["local", "remote_write", "remote_apply", "on", "off"]),
+        "Accepted for compatibility: what is acknowledged is always durable.",
+    ),
     memory("temp_buffers", "8MB", 8, 100, BIG / 2),
     def("temp_tablespaces", "", Check::Any, TEXT),
     flag("track_activities", "on"),
     flag("track_counts", "on"),
+    one_of("track_functions", "none", &["none", "pl", "all"]),
     flag("track_io_timing", "off"),
+    flag("track_wal_io_timing", "off"),
+    one_of("transform_null_equals", "off", &["off"]),
+    number("vacuum_cost_limit", "200", 1, 10_000),
+    number("vacuum_freeze_min_age", "50000000", 0, 1_000_000_000),
+    number("vacuum_freeze_table_age", "150000000", 0, 2_000_000_000),
+    flag("wal_init_zero", "on"),
+    flag("wal_recycle", "on"),
     memory("work_mem", "4MB", 1, 64, BIG),
+    one_of("xmlbinary", "base64", &["base64", "hex"]),
     one_of("xmloption", "content", &["content", "document"]),
 ];
 

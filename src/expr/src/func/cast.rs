@@ -42,6 +42,29 @@ pub fn with_style<R>(ctx: &EvalCtx, f: impl FnOnce(&TextStyle) -> R) -> R {
     out
 }
 
+/// Whether the text form of a type's values depends on nothing but them: not on DateStyle, on names in the catalog and the like.
+pub fn output_is_immutable(ty: &SqlType) -> bool {
+    !matches!(
+        ty.base(),
+        SqlType::Date
+            | SqlType::Timestamp
+            | SqlType::TimestampTz
+            | SqlType::Interval
+            | SqlType::Money
+            | SqlType::Array(_)
+            | SqlType::Record(_)
+            | SqlType::Range(_)
+            | SqlType::Multirange(_)
+            | SqlType::Enum(_)
+            | SqlType::Reg(_)
+    )
+}
+
+/// The same of reading the text form.
+pub fn input_is_immutable(ty: &SqlType) -> bool {
+    output_is_immutable(ty) && !matches!(ty.base(), SqlType::Time | SqlType::TimeTz)
+}
+
 /// A value's text form; empty for NULL.
 pub fn text_out(v: &Value, ty: &SqlType, ctx: &EvalCtx) -> String {
     match v {

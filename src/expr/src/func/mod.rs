@@ -117,6 +117,30 @@ pub mod to_json;
 /// Text search.
 pub mod tsearch;
 
+/// Whether a call depends on nothing but its arguments, as Postgres finds for indexes and generated columns: what casts through
+/// text, and the functions over any type that do, is as immutable as the text forms of the types.
+pub fn call_is_immutable(func: &FuncDef, args: &[crate::Scalar], ret: &repr::SqlType, input: &[repr::ColType]) -> bool {
+    let ty = |i: usize| args.get(i).map(|a: &crate::Scalar| a.typ(input).ty);
+    let shown = |i| ty(i).is_none_or(|t| cast::output_is_immutable(&t));
+    match func.name {
+        "cast_to_text" => shown(0),
+        "cast_io" => shown(0) && cast::input_is_immutable(ret),
+        "cast_array" | "cast_array_total" => match args.first() {
+            Some(crate::Scalar::Literal(repr::Value::UInt4(0), _)) => {
+                let from = ty(1).is_none_or(|t| cast::output_is_immutable(construct::element_type(&t)));
+                from && cast::input_is_immutable(construct::element_type(ret))
+            }
+            Some(crate::Scalar::Literal(repr::Value::UInt4(oid), _)) => by_oid(*oid).is_none_or(|f| f.volatility == Volatility::Immutable),
+            _ => true,
+        },
+        // Postgres inlines these: they are SQL over a cast to text.
+        "textanycat" => shown(1),
+        "anytextcat" => shown(0),
+        "quote_literal" | "quote_nullable" => shown(0),
+        _ => func.volatility == Volatility::Immutable,
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Volatility {
     Immutable,

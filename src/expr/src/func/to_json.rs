@@ -155,6 +155,11 @@ pub fn json_source(v: &Value) -> Option<String> {
 
 /// A JSON value as a value of type `ty`; an object becomes a record, missing fields taken from `base`.
 pub fn populate(json: &str, ty: &ColType, base: Option<&Value>, ctx: &EvalCtx) -> Result<Value, SqlError> {
+    populate_named(json, ty, base, None, ctx)
+}
+
+/// `key`: the key of the object that the value is of, for errors.
+fn populate_named(json: &str, ty: &ColType, base: Option<&Value>, key: Option<&str>, ctx: &EvalCtx) -> Result<Value, SqlError> {
     let k = kind(json);
     match &ty.ty {
         _ if k == Kind::Null => Ok(Value::Null),
@@ -165,25 +170,30 @@ pub fn populate(json: &str, ty: &ColType, base: Option<&Value>, ctx: &EvalCtx) -
             let mut fields = Vec::with_capacity(r.fields.len());
             for (i, (name, t)) in r.fields.iter().enumerate() {
                 // Of equal keys the last counts.
+                let old = match base {
+                    Some(Value::Record(b)) => b.get(i),
+                    _ => None,
+                };
                 fields.push(match given.iter().rev().find(|e| e.0 == *name) {
-                    Some((_, v)) => populate(v, t, None, ctx)?,
-                    None => match base {
-                        Some(Value::Record(b)) => b.get(i).cloned().unwrap_or(Value::Null),
-                        _ => Value::Null,
-                    },
+                    Some((_, v)) => populate_named(v, t, old, Some(name), ctx)?,
+                    None => old.cloned().unwrap_or(Value::Null),
                 });
             }
             Ok(Value::Record(fields))
         }
+        SqlType::Record(_) if k != Kind::String => {
+            let what = if k == Kind::Array { "an array" } else { "a scalar" };
+            Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("cannot call populate_composite on {what}")))
+        }
         SqlType::Array(e) if k == Kind::Array => {
             let mut out = ArrayValue { elems: Vec::new(), dims: Vec::new() };
-            collect(json, &ColType { ty: (**e).clone(), typmod: ty.typmod, nullable: true }, 0, &mut out, ctx)?;
+            collect(json, &ColType { ty: (**e).clone(), typmod: ty.typmod, nullable: true }, key, &mut Vec::new(), &mut out, ctx)?;
             if out.elems.is_empty() {
                 out.dims.clear();
             }
             Ok(Value::Array(Box::new(out)))
         }
-        SqlType::Array(_) if k != Kind::String => Err(SqlError::new(state::INVALID_TEXT_REPRESENTATION, "expected JSON array")),
+        SqlType::Array(_) if k != Kind::String => Err(expected_array(key, &[])),
         _ => {
             let s = as_text(json)?.unwrap_or_default();
             with_style(ctx, |style| text::from_text(&s, &ty.ty, ty.typmod, style))
@@ -191,9 +201,22 @@ pub fn populate(json: &str, ty: &ColType, base: Option<&Value>, ctx: &EvalCtx) -
     }
 }
 
-/// Collects nested JSON arrays into one array.
-fn collect(json: &str, elem: &ColType, depth: usize, out: &mut ArrayValue, ctx: &EvalCtx) -> Result<(), SqlError> {
+/// What is no array stands where the type wants one: at `path` inside the array of `key`.
+fn expected_array(key: Option<&str>, path: &[usize]) -> SqlError {
+    let e = SqlError::new(state::INVALID_TEXT_REPRESENTATION, "expected JSON array");
+    let at: String = path.iter().map(|i| format!("[{i}]")).collect();
+    match (key, path) {
+        (Some(k), []) => e.with_hint(format!("See the value of key \"{k}\".")),
+        (Some(k), _) => e.with_hint(format!("See the array element {at} of key \"{k}\".")),
+        (None, []) => e,
+        (None, _) => e.with_hint(format!("See the array element {at}.")),
+    }
+}
+
+/// Collects nested JSON arrays into one array. `path`: where in the outermost one `json` stands.
+fn collect(json: &str, elem: &ColType, key: Option<&str>, path: &mut Vec<usize>, out: &mut ArrayValue, ctx: &EvalCtx) -> Result<(), SqlError> {
     let parts = items(json);
+    let depth = path.len();
     let ragged = || {
         SqlError::new(state::INVALID_TEXT_REPRESENTATION, "malformed JSON array")
             .with_detail("Multidimensional arrays must have sub-arrays with matching dimensions.")
@@ -203,13 +226,16 @@ fn collect(json: &str, elem: &ColType, depth: usize, out: &mut ArrayValue, ctx: 
         Some(d) if d.0 != parts.len() as i32 => return Err(ragged()),
         Some(_) => {}
     }
-    for p in parts {
+    for (i, p) in parts.into_iter().enumerate() {
         // The first element that is no array says how deep they nest: further in, an array is an element.
         let deeper = out.dims.len() > depth + 1 || out.elems.is_empty();
         if deeper && kind(p) == Kind::Array {
-            collect(p, elem, depth + 1, out, ctx)?;
+            path.push(i);
+            collect(p, elem, key, path, out, ctx)?;
+            path.pop();
         } else if out.dims.len() > depth + 1 {
-            return Err(ragged());
+            path.push(i);
+            return Err(expected_array(key, path));
         } else {
             out.elems.push(populate(p, elem, None, ctx)?);
         }

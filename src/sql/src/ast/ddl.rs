@@ -31,8 +31,8 @@ pub struct ColumnDef {
     /// NULL was written.
     pub null: bool,
     pub default: Option<(Expr, Span)>,
-    /// DEFAULT was written more than once.
-    pub default_twice: bool,
+    /// The first of its constraints that does not go with those before it: what is wrong, and where.
+    pub conflict: Option<(&'static str, Pos)>,
     pub primary_key: bool,
     pub unique: bool,
     pub checks: Vec<(Option<String>, Expr, Span)>,
@@ -47,6 +47,13 @@ pub struct ColumnDef {
     pub unique_name: Option<String>,
     /// UNIQUE NULLS NOT DISTINCT.
     pub equal_nulls: bool,
+}
+
+impl ColumnDef {
+    /// Notes what is wrong, if anything is and nothing was before.
+    pub fn contradict(&mut self, what: Option<&'static str>, pos: Pos) {
+        self.conflict = self.conflict.or(what.map(|w| (w, pos)));
+    }
 }
 
 /// `LIKE other INCLUDING …`.
@@ -81,6 +88,7 @@ pub struct SequenceOptions {
     pub min: Option<Option<i64>>,
     pub max: Option<Option<i64>>,
     pub cycle: Option<bool>,
+    pub cache: Option<i64>,
     /// RESTART [WITH n].
     pub restart: Option<Option<i64>>,
     /// `Some(None)`: OWNED BY NONE; else a column's full name.

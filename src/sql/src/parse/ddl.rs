@@ -421,7 +421,7 @@ impl Parser<'_> {
             not_null: false,
             null: false,
             default: None,
-            default_twice: false,
+            conflict: None,
             primary_key: false,
             unique: false,
             checks: Vec::new(),
@@ -435,12 +435,15 @@ impl Parser<'_> {
         loop {
             let pos = self.pos();
             let constraint = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
+            let nulls = "conflicting NULL/NOT NULL declarations";
             if self.eat_kws(&["not", "null"]) {
+                c.contradict(c.null.then_some(nulls), pos);
                 c.not_null = true;
             } else if self.eat_kw("null") {
+                c.contradict((c.not_null || c.identity.is_some()).then_some(nulls), pos);
                 c.null = true;
             } else if self.eat_kw("default") {
-                c.default_twice = c.default.is_some();
+                c.contradict(c.default.is_some().then_some("multiple default values specified"), pos);
                 let start = self.span().start;
                 let e = self.b_expr()?;
                 c.default = Some((e, self.span_from(start)));
@@ -458,18 +461,26 @@ impl Parser<'_> {
                 // Nothing inherits.
                 self.eat_kws(&["no", "inherit"]);
             } else if self.eat_kw("generated") {
+                let when = self.pos();
                 let always = self.eat_kw("always");
                 if !always {
                     self.expect_kws(&["by", "default"])?;
                 }
                 self.expect_kw("as")?;
                 if self.eat_kw("identity") {
+                    c.contradict(c.identity.is_some().then_some("multiple identity specifications"), pos);
+                    c.contradict(c.null.then_some(nulls), pos);
                     c.identity = Some(Identity { always, options: self.identity_options()?, pos });
                 } else {
                     let start = self.span().end;
                     let e = self.parens(Self::expr)?;
                     let span = Span { start, end: self.last_end() - 1 };
                     self.expect_kw("stored")?;
+                    if !always {
+                        let m = "for a generated column, GENERATED ALWAYS must be specified";
+                        return Err(SqlError::new(repr::error::state::SYNTAX_ERROR, m).at(when));
+                    }
+                    c.contradict(c.generated.is_some().then_some("multiple generation clauses specified"), pos);
                     c.generated = Some((e, span));
                 }
             } else if self.is_kw("references") {
@@ -483,6 +494,13 @@ impl Parser<'_> {
                 self.constraint_attributes()?;
                 return Ok(c);
             }
+            let both = match (&c.default, &c.identity, &c.generated) {
+                (Some(_), Some(_), _) => Some("both default and identity specified"),
+                (Some(_), _, Some(_)) => Some("both default and generation expression specified"),
+                (_, Some(_), Some(_)) => Some("both identity and generation expression specified"),
+                _ => None,
+            };
+            c.contradict(both, pos);
         }
     }
 
@@ -521,9 +539,7 @@ impl Parser<'_> {
         } else if self.eat_kw("maxvalue") {
             said = o.max.replace(Some(self.signed_integer()?)).is_some();
         } else if self.eat_kw("cache") {
-            // Values are not cached: none is lost by it.
-            self.signed_integer()?;
-            said = false;
+            said = o.cache.replace(self.signed_integer()?).is_some();
         } else if self.eat_kw("cycle") {
             said = o.cycle.replace(true).is_some();
         } else if self.eat_kws(&["no", "minvalue"]) {
@@ -669,6 +685,9 @@ impl Parser<'_> {
             while !self.at_end() && !self.is_punct(";") {
                 self.next();
             }
+        }
+        if kind == ObjectKind::Database && (self.eat_kw("with") || self.is_punct("(")) {
+            self.parens(|p| p.expect_kw("force"))?;
         }
         let cascade = self.eat_kw("cascade");
         if !cascade {

@@ -153,6 +153,10 @@ impl Parser<'_> {
                 let of = if self.eat_kw("of") { self.comma_list(Self::object_name)? } else { Vec::new() };
                 if self.eat_kw("skip") {
                     self.expect_kw("locked")?;
+                    if q.with_ties {
+                        let m = "SKIP LOCKED and WITH TIES options cannot be used together";
+                        return Err(SqlError::new(repr::error::state::SYNTAX_ERROR, m));
+                    }
                 } else {
                     let _ = self.eat_kw("nowait");
                 }

@@ -9,7 +9,7 @@ use super::walk::{least_level, rewrite_aggregate, shift_one};
 use super::Binder;
 use crate::ast::*;
 use crate::hir::{ColumnRef, HirAggregate, HirScalar};
-use expr::catalog;
+use expr::catalog::{self, CastContext};
 use expr::ColumnOrder;
 use repr::error::state;
 use repr::{ColType, SqlError, SqlType};
@@ -261,7 +261,7 @@ impl Binder<'_> {
         }
         let call = self.table_call(&r, args, positions, pos)?;
         let (mut columns, names) = (call.1.clone(), call.2);
-        let is_row = columns.len() != 1 || matches!(r.ret, SqlType::Record(_));
+        let is_row = columns.len() != 1 || matches!(r.ret.base(), SqlType::Record(_));
         if is_row {
             columns.push(SqlType::Int8.nullable());
         }
@@ -280,12 +280,19 @@ impl Binder<'_> {
         columns.pop();
         // Several columns are one value of a row type.
         let fields: Vec<(String, ColType)> = names.into_iter().zip(columns.iter().map(|c| c.clone().with_nullable(true))).collect();
-        let ty = SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: catalog::pseudo::RECORD, array_oid: 0, name: None, fields }));
+        let ty = match r.ret.base() {
+            SqlType::Record(named) if named.name.is_some() => r.ret.base().clone(),
+            _ => SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: catalog::pseudo::RECORD, array_oid: 0, name: None, fields })),
+        };
         let n = columns.len();
         let absent = HirScalar::IsNull(Box::new(HirScalar::Column(ColumnRef { level: 0, column: SETS + first + n }, SqlType::Int8.nullable())));
         let col = |i: usize| HirScalar::Column(ColumnRef { level: 0, column: SETS + first + i }, columns[i].clone().with_nullable(true));
         let row = self.internal("row_construct", (0..n).map(col).collect(), ty.clone().not_null())?;
-        let ty = ty.nullable();
+        let (row, ty) = match &r.ret {
+            // What the function makes has not been tested.
+            SqlType::Domain(_) => (self.coerce(row, &r.ret.clone().nullable(), CastContext::Implicit, pos)?, r.ret.clone().nullable()),
+            _ => (row, ty.nullable()),
+        };
         Ok(HirScalar::Case { branches: vec![(absent, HirScalar::Literal(repr::Value::Null, ty.clone()))], otherwise: Box::new(row), ty })
     }
 
@@ -304,6 +311,8 @@ impl Binder<'_> {
             SqlError::unsupported(format!("set-returning function {}", self.proc_signature(r.proc)), "see the list of functions in the documentation").at(pos)
         })?;
         let ret = self.return_type(r.proc, &r.ret, &arg_types);
+        // Rows of a domain over a row type are made as rows of that type.
+        let ret = if matches!(ret.base(), SqlType::Record(_)) { ret.base().clone() } else { ret };
         let (names, columns): (Vec<String>, Vec<ColType>) = match &ret {
             SqlType::Record(t) if !t.fields.is_empty() => {
                 let mut out = (Vec::new(), Vec::new());

@@ -55,16 +55,19 @@ pub enum TableStep {
     },
 }
 
-/// The order in which Postgres makes changes of one statement: what goes first, then types, then what comes.
+/// The order in which Postgres makes changes of one statement: what goes first, then types, then what comes. A column goes behind the
+/// types, since what the new values are made from may be in it.
 pub fn pass(a: &TableAction) -> u8 {
     match a {
-        TableAction::DropColumn { .. } | TableAction::DropConstraint { .. } => 0,
+        TableAction::DropConstraint { .. } | TableAction::DropDefault(_) | TableAction::DropNotNull(_) => 0,
+        TableAction::DropIdentity { .. } | TableAction::DropExpression { .. } => 0,
         TableAction::SetType { .. } => 1,
-        TableAction::AddColumn { .. } => 2,
-        TableAction::AddConstraint(c) if matches!(c.kind, ast::ConstraintKind::Check(..)) => 5,
-        TableAction::AddConstraint(c) if matches!(c.kind, ast::ConstraintKind::ForeignKey(..)) => 6,
-        TableAction::AddConstraint(_) => 4,
-        _ => 3,
+        TableAction::DropColumn { .. } => 2,
+        TableAction::AddColumn { .. } => 3,
+        TableAction::AddConstraint(c) if matches!(c.kind, ast::ConstraintKind::Check(..)) => 6,
+        TableAction::AddConstraint(c) if matches!(c.kind, ast::ConstraintKind::ForeignKey(..)) => 7,
+        TableAction::AddConstraint(_) => 5,
+        _ => 4,
     }
 }
 
@@ -80,7 +83,7 @@ impl Binder<'_> {
                 let notice = SqlError::new(repr::SqlState::new("00000"), format!("relation \"{}\" does not exist, skipping", a.name));
                 return Ok(Plan::Nothing { tag: "ALTER TABLE", notice: Some(notice) });
             }
-            return Err(SqlError { position: None, ..self.undefined_relation(&a.name) });
+            return Err(self.unpointed(self.undefined_relation(&a.name), &a.name));
         };
         let refused = |what: &str| {
             let m = format!("ALTER action {} cannot be performed on relation \"{}\"", a.actions.first().map_or("", words), rel.name.name);

@@ -12,7 +12,7 @@ impl Binder<'_> {
             let object = match kind {
                 ObjectKind::Domain => self.any_object(kind, name)?,
                 _ => {
-                    let rel = self.resolve_relation(name)?;
+                    let rel = self.named_relation(name)?;
                     ObjectRef { id: rel.id, name: rel.name.clone() }
                 }
             };
@@ -36,7 +36,7 @@ impl Binder<'_> {
                 if let (None, Some(SqlType::Record(r))) = (self.catalog.resolve_relation(&of.parts)?, self.catalog.resolve_type(&of.parts)) {
                     return found(self.any_object(ObjectKind::Type, &of)?, r.fields.iter().map(|f| f.0.clone()).collect());
                 }
-                let rel = self.resolve_relation(&of)?;
+                let rel = self.named_relation(&of)?;
                 if matches!(rel.kind, RelationKind::Other | RelationKind::Sequence) {
                     let message = format!("cannot set comment on relation \"{}\"", rel.name.name);
                     return Err(

@@ -101,8 +101,7 @@ impl Binder<'_> {
                     let m = format!("multiple primary keys for table \"{table}\" are not allowed");
                     return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, m).at(l.name.pos));
                 }
-                let base = key_name(table, &columns, primary, &shape.desc);
-                let name = numbered(&base, &|n| shape.unique.iter().any(|u| u.0 == n));
+                let name = key_name(table, &columns, primary, &shape.desc, &|n| shape.unique.iter().any(|u| u.0 == n));
                 if primary {
                     columns.iter().for_each(|c| shape.desc.types[*c].nullable = false);
                 }
@@ -136,26 +135,27 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::DUPLICATE_COLUMN, message).at(c.name.pos));
             }
             super::scope::check_column_name(&c.name.name)?;
-            let conflict =
-                |what: &str| SqlError::new(state::SYNTAX_ERROR, format!("{what} for column \"{}\" of table \"{table}\"", c.name.name)).at(c.name.pos);
-            if c.null && (c.not_null || c.primary_key || c.identity.is_some()) {
-                return Err(conflict("conflicting NULL/NOT NULL declarations"));
+            let conflict = |what: &str| SqlError::new(state::SYNTAX_ERROR, format!("{what} for column \"{}\" of table \"{table}\"", c.name.name));
+            if c.null && c.primary_key {
+                return Err(conflict("conflicting NULL/NOT NULL declarations").at(c.name.pos));
             }
-            if c.default.is_some() && c.generated.is_some() {
-                return Err(conflict("both default and generation expression specified"));
-            }
-            if c.default.is_some() && c.identity.is_some() {
-                return Err(conflict("both default and identity specified"));
-            }
-            if c.identity.is_some() && c.generated.is_some() {
-                return Err(conflict("both identity and generation expression specified"));
+            if let Some((what, pos)) = c.conflict {
+                return Err(conflict(what).at(pos));
             }
             let serial = match c.ty.names.as_slice() {
                 [n] if c.ty.dims == 0 => serial_type(n),
                 _ => None,
             };
-            if c.default_twice || serial.is_some() && (c.default.is_some() || c.identity.is_some()) {
-                return Err(conflict("multiple default values specified"));
+            // Postgres counts the default of a serial as one behind all others, and points at nothing.
+            let implied = |what| Err(conflict(what));
+            if serial.is_some() && c.default.is_some() {
+                return implied("multiple default values specified");
+            }
+            if serial.is_some() && c.identity.is_some() {
+                return implied("both default and identity specified");
+            }
+            if serial.is_some() && c.generated.is_some() {
+                return implied("both default and generation expression specified");
             }
             let ty = match &serial {
                 Some(t) => t.clone().not_null(),
@@ -230,7 +230,7 @@ impl Binder<'_> {
             if let Some(n) = name.as_ref().filter(|n| taken(n, &unique)) {
                 return Err(SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{n}\" already exists")));
             }
-            let name = name.unwrap_or_else(|| numbered(&key_name(table, &cols, is_primary, &desc), &|n| taken(n, &unique)));
+            let name = name.unwrap_or_else(|| key_name(table, &cols, is_primary, &desc, &|n| taken(n, &unique)));
             if equal {
                 equal_nulls.push(name.clone());
             }
@@ -278,9 +278,9 @@ impl Binder<'_> {
                 false
             });
             // As Postgres chooses it: after the one column that the condition names, wherever it is written.
-            let stem = match named[..] {
-                [c] => format!("{table}_{}_check", desc.names[c]),
-                _ => format!("{table}_check"),
+            let after = match named[..] {
+                [c] => Some(desc.names[c].as_str()),
+                _ => None,
             };
             let taken =
                 |n: &str| checks.iter().any(|c| c.0 == n) || base.is_some_and(|b| b.def.checks.iter().any(|c| c.0 == n) || b.unique.iter().any(|u| u.0 == n));
@@ -291,7 +291,7 @@ impl Binder<'_> {
                 };
                 return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
             }
-            let name = name.unwrap_or_else(|| numbered(&stem, &taken));
+            let name = name.unwrap_or_else(|| object_name(table, after, "check", &taken));
             checks.push((name, self.check_text(e, &env, p.slice(span), &x), x));
         }
         let mut shape = TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), equal_nulls, sequences };
@@ -363,8 +363,8 @@ impl Binder<'_> {
             let e = SqlError::new(state::INVALID_OBJECT_DEFINITION, m).at(e.pos);
             return Err(e.with_detail("A generated column cannot reference another generated column."));
         }
-        if !s.is_immutable() {
-            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "generation expression is not immutable").at(e.pos));
+        if !s.is_immutable(&desc.types) {
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "generation expression is not immutable"));
         }
         Ok(x)
     }
@@ -437,7 +437,7 @@ impl Binder<'_> {
 
     /// ALTER VIEW SET, or RESET where an option has no value. Errors: 0A000 for other options than `check_option`.
     fn alter_view_options(&self, name: &ObjectName, view: ObjectRef, options: Vec<(String, Option<String>)>) -> Result<Plan, SqlError> {
-        let rel = self.resolve_relation(name)?;
+        let rel = self.named_relation(name)?;
         let Some(def) = &rel.view else { return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a view", rel.name.name))) };
         let mut check = def.check;
         for (option, value) in options {
@@ -544,7 +544,7 @@ impl Binder<'_> {
     }
 
     pub fn create_index(&self, p: &ParsedStatement, i: &ast::CreateIndex) -> Result<Plan, SqlError> {
-        let rel = self.resolve_relation(&i.on)?;
+        let rel = self.named_relation(&i.on)?;
         match rel.kind {
             RelationKind::Builtin => {
                 return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied: \"{}\" is a system catalog", rel.name.name)).at(i.on.pos))
@@ -592,8 +592,8 @@ impl Binder<'_> {
             let x = self.text_if_unknown(x, o.expr.pos)?;
             self.require_index_class(&x.typ().ty, o.expr.pos)?;
             let s = self.row_scalar(&x, o.expr.pos)?;
-            if !s.is_immutable() {
-                return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "functions in index expression must be marked IMMUTABLE").at(o.expr.pos));
+            if !s.is_immutable(&rel.desc.types) {
+                return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "functions in index expression must be marked IMMUTABLE"));
             }
             words.push(query::figure_name(&o.expr).unwrap_or_else(|| "expr".into()));
             keys.push(s);
@@ -614,8 +614,8 @@ impl Binder<'_> {
             let Some(s) = row_scalar(&x) else {
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use subquery in index predicate").at(e.pos));
             };
-            if !s.is_immutable() {
-                return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "functions in index predicate must be marked IMMUTABLE").at(e.pos));
+            if !s.is_immutable(&rel.desc.types) {
+                return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "functions in index predicate must be marked IMMUTABLE"));
             }
             filter_sql = Some(p.slice(*span).to_owned());
         }
@@ -626,7 +626,8 @@ impl Binder<'_> {
         let shown: Vec<String> = key_sql.iter().zip(&order_sql).map(|(k, o)| format!("{k}{o}")).collect();
         let covers = if include.is_empty() { String::new() } else { format!(" INCLUDE ({})", include.join(", ")) };
         let partial = filter_sql.as_ref().map_or_else(String::new, |f| format!(" WHERE {f}"));
-        let default_name = format!("{}_{}_idx", rel.name.name, words.join("_"));
+        let words = words.join("_");
+        let default_name = object_name(&rel.name.name, Some(&words), "idx", &|_| false);
         let create_sql = format!(
             "CREATE {}INDEX {} ON {}.{} ({}){covers}{partial}",
             if i.unique { "UNIQUE " } else { "" },
@@ -637,7 +638,7 @@ impl Binder<'_> {
         );
         Ok(Plan::CreateIndex(Box::new(CreateIndexPlan {
             name: i.name.as_ref().map(|n| n.name.clone()),
-            default_name,
+            words,
             if_not_exists: i.if_not_exists,
             on: rel.id,
             on_name: rel.name.clone(),
@@ -706,7 +707,23 @@ impl Binder<'_> {
             ObjectKind::Database => state::INVALID_CATALOG_NAME,
             _ => state::UNDEFINED_OBJECT,
         };
-        SqlError::new(code, format!("{} \"{n}\" does not exist", missing_word(kind))).at(n.pos)
+        self.unpointed(SqlError::new(code, format!("{} \"{n}\" does not exist", missing_word(kind))), n)
+    }
+
+    /// A relation that a statement names which is no query: Postgres tells no place then. Errors: 3F000, 42P01.
+    pub fn named_relation(&self, n: &ObjectName) -> Result<std::rc::Rc<crate::catalog::Relation>, SqlError> {
+        self.resolve_relation(n).map_err(|e| self.unpointed(e, n))
+    }
+
+    /// The error that an object does not exist, as such a statement has it; 3F000 if its schema does not.
+    pub fn unpointed(&self, e: SqlError, n: &ObjectName) -> SqlError {
+        if !is_missing(&e) {
+            return e;
+        }
+        match n.parts.iter().rev().nth(1) {
+            Some(schema) if !self.catalog.schema_exists(schema) => SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist")),
+            _ => SqlError { position: None, ..e },
+        }
     }
 
     pub fn drop_plan(&self, d: &ast::Drop) -> Result<Plan, SqlError> {
@@ -715,7 +732,10 @@ impl Binder<'_> {
         match d.kind {
             ObjectKind::Schema | ObjectKind::Database => {
                 for n in &d.names {
-                    let known = d.kind == ObjectKind::Database || self.catalog.schema_exists(n.last());
+                    let known = match d.kind {
+                        ObjectKind::Database => n.last() == self.catalog.database(),
+                        _ => self.catalog.schema_exists(n.last()),
+                    };
                     if !known && d.if_exists {
                         notices.push(skip(n));
                         continue;
@@ -749,7 +769,8 @@ impl Binder<'_> {
                             let m = format!("cannot drop index {n} because constraint {n} requires it");
                             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, m).with_hint(format!("You can drop constraint {n} instead.")));
                         }
-                        Err(e) if d.if_exists && matches!(e.code, state::UNDEFINED_TABLE | state::UNDEFINED_OBJECT) => notices.push(skip(n)),
+                        Err(e) if d.if_exists && e.code == state::INVALID_SCHEMA_NAME => notices.push(skipping(&e)),
+                        Err(e) if d.if_exists && is_missing(&e) => notices.push(skip(n)),
                         Err(e) => return Err(SqlError { position: None, ..e }),
                     }
                 }
@@ -771,13 +792,13 @@ impl Binder<'_> {
         }
         let object = match self.any_object(a.kind, &a.name) {
             Ok(o) => o,
-            Err(e) if a.if_exists && matches!(e.code, state::UNDEFINED_TABLE | state::UNDEFINED_OBJECT) => {
+            Err(e) if a.if_exists && is_missing(&e) => {
                 let notice = SqlError::new(repr::SqlState::new("00000"), format!("relation \"{}\" does not exist, skipping", a.name));
                 return Ok(Plan::Nothing { tag: alter_tag(a.kind), notice: Some(notice) });
             }
             // Postgres looks for a relation of any kind first.
             Err(e) if e.code == state::UNDEFINED_TABLE || e.code == state::UNDEFINED_OBJECT && a.kind == ObjectKind::Index => {
-                return Err(SqlError { position: None, ..self.undefined_relation(&a.name) });
+                return Err(self.unpointed(self.undefined_relation(&a.name), &a.name));
             }
             // ALTER TABLE renames views and indexes too.
             Err(e) if e.code == state::WRONG_OBJECT_TYPE && a.kind == ObjectKind::Table => match self.catalog.resolve_relation(&a.name.parts)? {
@@ -790,7 +811,7 @@ impl Binder<'_> {
         match &a.action {
             AlterAction::Rename(to) => Ok(Plan::AlterRename { kind: a.kind, object, to: to.name.clone() }),
             AlterAction::RenameColumn(from, to) => {
-                let rel = self.resolve_relation(&a.name)?;
+                let rel = self.named_relation(&a.name)?;
                 let column = rel
                     .desc
                     .names
@@ -821,7 +842,7 @@ impl Binder<'_> {
             AlterAction::OwnerTo(owner) => Ok(Plan::AlterOwner { kind: a.kind, owner: owner.clone() }),
             AlterAction::SetSecret(value) => Ok(Plan::AlterSecret { secret: object, value: value.clone() }),
             AlterAction::RenameConstraint(from, to) => {
-                let rel = self.resolve_relation(&a.name)?;
+                let rel = self.named_relation(&a.name)?;
                 let known = rel.unique.iter().any(|u| u.0 == from.name) || rel.checks.iter().any(|c| c.0 == from.name) || rel.def.foreign.contains(&from.name);
                 if !known {
                     let m = format!("constraint \"{}\" for table \"{}\" does not exist", from.name, rel.name.name);
@@ -842,7 +863,7 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
         not_null: !t.nullable,
         null: false,
         default: None,
-        default_twice: false,
+        conflict: None,
         primary_key: false,
         unique: false,
         checks: Vec::new(),
@@ -856,12 +877,12 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
 }
 
 /// The name of a key that is given none.
-fn key_name(table: &str, columns: &[usize], primary: bool, desc: &RelDesc) -> String {
+fn key_name(table: &str, columns: &[usize], primary: bool, desc: &RelDesc, taken: &dyn Fn(&str) -> bool) -> String {
     if primary {
-        return format!("{table}_pkey");
+        return object_name(table, None, "pkey", taken);
     }
     let words: Vec<&str> = columns.iter().map(|c| desc.names[*c].as_str()).collect();
-    format!("{table}_{}_key", words.join("_"))
+    object_name(table, Some(&words.join("_")), "key", taken)
 }
 
 fn serial_type(name: &str) -> Option<SqlType> {
@@ -873,11 +894,26 @@ fn serial_type(name: &str) -> Option<SqlType> {
     }
 }
 
-pub fn numbered(base: &str, taken: &dyn Fn(&str) -> bool) -> String {
-    if !taken(base) {
-        return base.to_owned();
-    }
-    (1..).map(|n| format!("{base}{n}")).find(|n| !taken(n)).unwrap_or_default()
+/// The name that Postgres gives to what is given none: `first_second_label`, numbered until it is free, the longer of the two words cut
+/// where the whole would be more than 63 bytes.
+pub fn object_name(first: &str, second: Option<&str>, label: &str, taken: &dyn Fn(&str) -> bool) -> String {
+    const BYTES_MAX: usize = 63;
+    let made = |label: &str| {
+        let room = BYTES_MAX.saturating_sub(label.len() + 1 + usize::from(second.is_some()));
+        let (mut a, mut b) = (first.len(), second.map_or(0, str::len));
+        while a + b > room {
+            if a > b {
+                a -= 1
+            } else {
+                b -= 1
+            }
+        }
+        let cut = |s: &str, n: usize| s[..(0..=n).rev().find(|n| s.is_char_boundary(*n)).unwrap_or(0)].to_owned();
+        let words: Vec<String> = [Some(cut(first, a)), second.map(|s| cut(s, b)), Some(label.to_owned())].into_iter().flatten().collect();
+        words.join("_")
+    };
+    let numbered = (1..).map(|n| format!("{label}{n}"));
+    std::iter::once(label.to_owned()).chain(numbered).map(|l| made(&l)).find(|n| !taken(n)).unwrap_or_default()
 }
 
 /// A scalar over level 0 without subqueries as a plain expression.
@@ -927,6 +963,15 @@ pub fn word(kind: ObjectKind) -> &'static str {
 }
 
 /// A domain that is not there is a type that is not there.
+/// Whether an error says that an object, or its schema, does not exist.
+pub fn is_missing(e: &SqlError) -> bool {
+    matches!(e.code, state::UNDEFINED_TABLE | state::UNDEFINED_OBJECT | state::INVALID_SCHEMA_NAME)
+}
+
+fn skipping(e: &SqlError) -> SqlError {
+    SqlError::new(repr::SqlState::new("00000"), format!("{}, skipping", e.message))
+}
+
 fn missing_word(kind: ObjectKind) -> &'static str {
     word(if kind == ObjectKind::Domain { ObjectKind::Type } else { kind })
 }

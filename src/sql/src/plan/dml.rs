@@ -17,7 +17,8 @@ use std::rc::Rc;
 impl Binder<'_> {
     /// A table that rows may be written to.
     pub fn writable(&self, name: &ast::ObjectName, verb: &str) -> Result<Rc<Relation>, SqlError> {
-        let rel = self.resolve_relation(name)?;
+        // COPY and TRUNCATE are no queries.
+        let rel = if verb.starts_with("copy") || verb == "truncate" { self.named_relation(name)? } else { self.resolve_relation(name)? };
         match rel.kind {
             RelationKind::Table => Ok(rel),
             RelationKind::View(_) if verb == "copy to" => {
@@ -533,7 +534,7 @@ impl Binder<'_> {
                 }
                 ast::CopyFrom::Query(q) => CopySource::Select(Box::new(self.select_plan(q)?)),
                 ast::CopyFrom::Table(name, columns) => {
-                    let rel = self.resolve_relation(name)?;
+                    let rel = self.named_relation(name)?;
                     if let RelationKind::View(_) = rel.kind {
                         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot copy from view \"{}\"", rel.name.name))
                             .with_hint("Try the COPY (SELECT ...) TO variant."));
@@ -669,7 +670,7 @@ fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
 
 /// Nothing in it depends on the time or the session.
 fn immutable(e: &HirScalar) -> bool {
-    coerce::to_scalar(e).is_some_and(|s| s.is_immutable())
+    coerce::to_scalar(e).is_some_and(|s| s.is_immutable(&[]))
 }
 
 /// The options of COPY. `columns`: those that the data has.

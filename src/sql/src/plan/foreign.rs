@@ -1,6 +1,6 @@
 //! FOREIGN KEY: which columns refer to which key.
 
-use super::ddl::numbered;
+use super::ddl::object_name;
 use super::*;
 use crate::ast;
 use crate::catalog::{Relation, RelationKind};
@@ -35,6 +35,22 @@ impl Binder<'_> {
                 true
             }
         });
+        let first = shape.desc.names.len() - shape.generated.len();
+        let computed = |c: &usize| match c.checked_sub(first) {
+            Some(new) => shape.generated[new].is_some(),
+            None => base.is_some_and(|b| b.is_generated(*c)),
+        };
+        if referring.iter().any(computed) {
+            use ast::ForeignAction::{Cascade, SetDefault, SetNull};
+            let bad =
+                |what| Err(SqlError::new(state::SYNTAX_ERROR, format!("invalid ON {what} action for foreign key constraint containing generated column")));
+            if matches!(r.on_update, Cascade | SetDefault | SetNull) {
+                return bad("UPDATE");
+            }
+            if matches!(r.on_delete, SetDefault | SetNull) {
+                return bad("DELETE");
+            }
+        }
         let parent = self.parent(table, base, &r.table)?;
         let (parent_desc, keys, primary) = match &parent {
             Some(p) => (&p.desc, p.unique.iter().map(|u| u.1.clone()).collect(), p.def.has_primary_key),
@@ -77,7 +93,7 @@ impl Binder<'_> {
             return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("constraint \"{n}\" for relation \"{table}\" already exists")));
         }
         let words: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
-        let name = name.map_or_else(|| numbered(&format!("{table}_{}_fkey", words.join("_")), &taken), str::to_owned);
+        let name = name.map_or_else(|| object_name(table, Some(&words.join("_")), "fkey", &taken), str::to_owned);
         for (c, p) in referring.iter().zip(&parent_columns) {
             let (a, b) = (&shape.desc.types[*c].ty, &parent_desc.types[*p].ty);
             if !comparable(a, b) {

@@ -386,11 +386,14 @@ impl Binder<'_> {
         decls: &[ColumnDecl],
         pos: Pos,
     ) -> Result<(Hir, Vec<String>, bool), SqlError> {
-        let record = matches!(&self.return_type(r.proc, &r.ret, &[]), SqlType::Record(t) if t.fields.is_empty());
-        if record && decls.is_empty() {
+        let ret = self.return_type(r.proc, &r.ret, &[]);
+        let record = matches!(&ret, SqlType::Record(t) if t.fields.is_empty());
+        // Rows like a row that is given have its fields, whatever the list calls them.
+        let given = r.proc.name.contains("_populate_record") && matches!(&ret, SqlType::Record(t) if t.name.is_none() && !t.fields.is_empty());
+        if (record || given) && decls.is_empty() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is required for functions returning \"record\"").at(pos));
         }
-        if !record && !decls.is_empty() {
+        if !record && !given && !decls.is_empty() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is only allowed for functions returning \"record\"").at(pos));
         }
         let (func, mut columns, mut names, mut args) = self.table_call(r, args, positions, pos)?;
@@ -400,7 +403,23 @@ impl Binder<'_> {
             let list = Value::array(names.iter().cloned().map(Value::Text).collect());
             args.push(HirScalar::Literal(list, SqlType::Text.array_of().not_null()));
         }
-        let scalar = columns.len() == 1 && !matches!(r.ret, SqlType::Record(_));
+        if given {
+            names = self.declared_as(&columns, decls)?;
+        }
+        let scalar = columns.len() == 1 && !matches!(r.ret.base(), SqlType::Record(_));
+        if let SqlType::Domain(_) = &r.ret {
+            if let SqlType::Record(_) = r.ret.base() {
+                let n = columns.len();
+                let fields = columns.iter().enumerate().map(|(column, t)| HirScalar::Column(ColumnRef { level: 0, column }, t.clone())).collect();
+                let row = self.internal("row_construct", fields, r.ret.base().clone().not_null())?;
+                let row = self.coerce(row, &r.ret.clone().nullable(), CastContext::Implicit, pos)?;
+                let row = self.without_domain(row)?;
+                let scalars = (0..n).map(|i| self.field_select(row.clone(), i)).collect::<Result<Vec<_>, _>>()?;
+                let made = Hir::CallTable { func, args, columns, with_ordinality: false };
+                let mapped = Hir::Map { input: Box::new(made), scalars };
+                return Ok((Hir::Project { input: Box::new(mapped), outputs: (n..2 * n).collect() }, names, false));
+            }
+        }
         if columns.iter().any(|c| c.ty.has_domain()) && r.proc.name.starts_with("json") {
             // What it makes has not been tested.
             let plain: Vec<ColType> = columns.iter().map(ColType::without_domains).collect();
@@ -415,6 +434,20 @@ impl Binder<'_> {
         Ok((Hir::CallTable { func, args, columns, with_ordinality: false }, names, scalar))
     }
 
+    /// The names that a column definition list gives to columns that are there. Errors: 42804 where it says something else of them.
+    fn declared_as(&self, columns: &[ColType], decls: &[ColumnDecl]) -> Result<Vec<String>, SqlError> {
+        let (names, wanted) = self.decl_types(decls)?;
+        let plural = if columns.len() == 1 { "attribute" } else { "attributes" };
+        let detail = match columns.iter().zip(&wanted).position(|(c, w)| c.ty != w.ty) {
+            _ if columns.len() != wanted.len() => format!("Returned row contains {} {plural}, but query expects {}.", columns.len(), wanted.len()),
+            Some(i) => {
+                format!("Returned type {} at ordinal position {}, but query expects {}.", columns[i].ty.sql_name(), i + 1, wanted[i].ty.sql_name())
+            }
+            None => return Ok(names),
+        };
+        Err(SqlError::new(state::DATATYPE_MISMATCH, "function return row and query-specified return row do not match").with_detail(detail))
+    }
+
     /// A plain function in FROM is a relation of one row; a row type spreads into columns.
     fn scalar_function(&self, e: HirScalar, f: &Expr, decls: &[ColumnDecl]) -> Result<(Hir, Vec<String>, bool), SqlError> {
         // Bound with a level of its own that has no columns: a one-row relation takes that place.
@@ -422,9 +455,17 @@ impl Binder<'_> {
         let ty = e.typ();
         let name = super::query::figure_name(f).unwrap_or_else(|| "?column?".into());
         if let SqlType::Record(r) = &ty.ty {
-            let record = r.fields.is_empty() || r.oid == pseudo::RECORD && r.name.is_none() && !decls.is_empty();
-            if record && decls.is_empty() {
+            let anonymous = r.oid == pseudo::RECORD && r.name.is_none();
+            let given = anonymous && !r.fields.is_empty() && matches!(&e, HirScalar::Call { func, .. } if func.name.ends_with("_populate_record"));
+            let record = r.fields.is_empty() || anonymous && !decls.is_empty();
+            if (record || given) && decls.is_empty() {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is required for functions returning \"record\"").at(f.pos));
+            }
+            if given {
+                let columns: Vec<ColType> = r.fields.iter().map(|f| f.1.clone()).collect();
+                let names = self.declared_as(&columns, decls)?;
+                let fields = (0..names.len()).map(|i| self.field_select(column_of(&e, 0), i)).collect::<Result<Vec<_>, _>>()?;
+                return Ok((spread(e, fields), names, false));
             }
             if record {
                 let (names, columns) = self.decl_types(decls)?;

@@ -8,6 +8,7 @@
 //! else is 42803. Several grouping sets are one Reduce each over the shared input, NULL in the place of the keys a set leaves out.
 
 use super::calls::{decode, Virtual};
+use super::query::TargetItem;
 use super::scope::{Clause, Env, Level};
 use super::walk::{reads, rewrite, rewrite_aggregate, shift};
 use super::Binder;
@@ -16,24 +17,29 @@ use crate::hir::{ColumnRef, Hir, HirAggregate, HirBound, HirScalar, HirWindowFun
 use repr::error::state;
 use repr::{SqlError, SqlType, Value};
 
+/// What GROUP BY says.
+pub struct GroupKeys {
+    keys: Vec<GroupKey>,
+    /// The grouping sets, as positions among the keys.
+    sets: Vec<Vec<usize>>,
+}
+
+#[derive(PartialEq)]
+struct GroupKey {
+    expr: HirScalar,
+    /// The item of the select list that it is, where several sets may leave one label of an expression out and keep another.
+    target: Option<usize>,
+}
+
 impl Binder<'_> {
-    /// Groups `hir` and rewrites `all` and `having` to the grouped row. `heads`: names and expressions of the select list.
-    #[allow(clippy::too_many_arguments)]
-    pub fn group(
-        &self,
-        s: &Select,
-        mut hir: Hir,
-        level: &Level,
-        env: &Env,
-        heads: &[(String, HirScalar)],
-        all: &mut [&mut HirScalar],
-        having: &mut Option<HirScalar>,
-    ) -> Result<Hir, SqlError> {
+    /// Binds GROUP BY.
+    pub fn group_keys(&self, s: &Select, level: &Level, env: &Env, targets: &[TargetItem]) -> Result<GroupKeys, SqlError> {
         level.calls.clause.set(Clause::GroupBy);
-        let mut exprs: Vec<HirScalar> = Vec::new();
+        let mut keys: Vec<GroupKey> = Vec::new();
+        let labelled = s.group_by.iter().any(|i| !matches!(i, GroupItem::Expr(_) | GroupItem::List(_)));
         let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
         for item in &s.group_by {
-            let alternatives = self.group_item(item, env, heads, &mut exprs)?;
+            let alternatives = self.group_item(item, env, targets, labelled, &mut keys)?;
             let mut next = Vec::with_capacity(sets.len() * alternatives.len());
             for a in &sets {
                 for b in &alternatives {
@@ -57,11 +63,17 @@ impl Binder<'_> {
                 new
             });
         }
-        level.calls.clause.set(Clause::Select);
-        for e in &exprs {
-            let t = e.typ().ty;
-            self.require_equality(&t, 0)?;
+        for k in &keys {
+            self.require_equality(&k.expr.typ().ty, 0)?;
         }
+        Ok(GroupKeys { keys, sets })
+    }
+
+    /// Groups `hir` and rewrites `all`, which begin with the select list, and `having` to the grouped row.
+    pub fn group(&self, by: GroupKeys, mut hir: Hir, level: &Level, all: &mut [&mut HirScalar], having: &mut Option<HirScalar>) -> Result<Hir, SqlError> {
+        level.calls.clause.set(Clause::Select);
+        let GroupKeys { keys, mut sets } = by;
+        let (mut exprs, labels): (Vec<HirScalar>, Vec<Option<usize>>) = keys.into_iter().map(|k| (k.expr, k.target)).unzip();
         let has = |kind: Virtual| exprs.iter().any(|e| reads(&mut e.clone(), |c| std::mem::discriminant(&decode(c)) == std::mem::discriminant(&kind)));
         if has(Virtual::Aggregate(0)) {
             return Err(SqlError::new(state::GROUPING_ERROR, "aggregate functions are not allowed in GROUP BY"));
@@ -142,8 +154,11 @@ impl Binder<'_> {
             Hir::Let { id, value: Box::new(hir), body: Box::new(Hir::Union { inputs: branches }) }
         };
         let above = Above { level, exprs: &exprs, key_types: &key_types, agg_types: &agg_types, nkeys, naggs };
-        for e in all.iter_mut() {
-            above.rewrite(e)?;
+        for (i, e) in all.iter_mut().enumerate() {
+            match labels.iter().position(|l| *l == Some(i)) {
+                Some(column) => **e = HirScalar::Column(ColumnRef { level: 0, column }, key_types[column].clone()),
+                None => above.rewrite(e)?,
+            }
         }
         if let Some(h) = having {
             above.rewrite(h)?;
@@ -159,17 +174,19 @@ impl Binder<'_> {
         Ok(result)
     }
 
-    /// The alternatives that one item of GROUP BY stands for; new expressions are added to `exprs`.
-    fn group_item(&self, item: &GroupItem, env: &Env, heads: &[(String, HirScalar)], exprs: &mut Vec<HirScalar>) -> Result<Vec<Vec<usize>>, SqlError> {
+    /// The alternatives that one item of GROUP BY stands for; new keys are added to `keys`.
+    fn group_item(&self, item: &GroupItem, env: &Env, targets: &[TargetItem], labelled: bool, keys: &mut Vec<GroupKey>) -> Result<Vec<Vec<usize>>, SqlError> {
         let mut list = |es: &[Expr]| -> Result<Vec<usize>, SqlError> {
             let mut out = Vec::new();
             for e in es {
-                let x = self.group_expr(e, env, heads)?;
-                let i = match exprs.iter().position(|g| *g == x) {
+                let (expr, target) = self.group_expr(e, env, targets)?;
+                let target = target.or_else(|| targets.iter().position(|t| t.expr == expr)).filter(|_| labelled);
+                let key = GroupKey { expr, target };
+                let i = match keys.iter().position(|g| *g == key) {
                     Some(i) => i,
                     None => {
-                        exprs.push(x);
-                        exprs.len() - 1
+                        keys.push(key);
+                        keys.len() - 1
                     }
                 };
                 if !out.contains(&i) {
@@ -203,7 +220,7 @@ impl Binder<'_> {
             GroupItem::Sets(items) => {
                 let mut out = Vec::new();
                 for i in items {
-                    out.extend(self.group_item(i, env, heads, exprs)?);
+                    out.extend(self.group_item(i, env, targets, labelled, keys)?);
                 }
                 out
             }
@@ -221,31 +238,31 @@ impl Binder<'_> {
             .collect()
     }
 
-    /// An input column, else an output name, a position, or any expression.
-    fn group_expr(&self, e: &Expr, env: &Env, heads: &[(String, HirScalar)]) -> Result<HirScalar, SqlError> {
+    /// An input column, else an output name, a position, or any expression; of a name or position the item of the select list.
+    fn group_expr(&self, e: &Expr, env: &Env, targets: &[TargetItem]) -> Result<(HirScalar, Option<usize>), SqlError> {
         match &*e.kind {
             ExprKind::Column(parts) if parts.len() == 1 => {
                 let input = self.resolve_column(parts, env);
                 let own = matches!(&input, Ok(HirScalar::Column(c, _)) if c.level == 0);
                 if own || matches!(&input, Err(x) if x.code != state::UNDEFINED_COLUMN) {
-                    return input;
+                    return Ok((input?, None));
                 }
-                let mut hits = heads.iter().filter(|h| h.0 == parts[0].name);
+                let mut hits = targets.iter().enumerate().filter(|(_, t)| t.name == parts[0].name);
                 match hits.next() {
-                    Some(h) => {
-                        if hits.any(|o| o.1 != h.1) {
-                            return Err(SqlError::new(state::AMBIGUOUS_COLUMN, format!("GROUP BY \"{}\" is ambiguous", h.0)).at(e.pos));
+                    Some((i, t)) => {
+                        if hits.any(|(_, o)| o.expr != t.expr) {
+                            return Err(SqlError::new(state::AMBIGUOUS_COLUMN, format!("GROUP BY \"{}\" is ambiguous", t.name)).at(e.pos));
                         }
-                        self.text_if_unknown(h.1.clone(), e.pos)
+                        Ok((self.text_if_unknown(t.expr.clone(), e.pos)?, Some(i)))
                     }
-                    None => input,
+                    None => Ok((input?, None)),
                 }
             }
-            _ => match super::order::position_of(e, heads.len(), "GROUP BY")? {
-                Some(i) => self.text_if_unknown(heads[i].1.clone(), e.pos),
+            _ => match super::order::position_of(e, targets.len(), "GROUP BY")? {
+                Some(i) => Ok((self.text_if_unknown(targets[i].expr.clone(), e.pos)?, Some(i))),
                 None => {
                     let x = self.expr(e, env)?;
-                    self.text_if_unknown(x, e.pos)
+                    Ok((self.text_if_unknown(x, e.pos)?, None))
                 }
             },
         }

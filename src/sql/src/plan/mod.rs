@@ -81,7 +81,7 @@ pub(crate) mod walk;
 /// Window functions.
 mod window;
 
-pub use ddl::{with_article, TableShape};
+pub use ddl::{object_name, with_article, TableShape};
 pub use scope::check_column_name;
 pub use statement::{bind_default, bind_scalar, coerce_argument, describe, implied_default, plan, quote_ident, result_of};
 pub use types::*;

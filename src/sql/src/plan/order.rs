@@ -17,6 +17,8 @@ pub struct SortItem {
     pub expr: HirScalar,
     pub order: ColumnOrder,
     pub pos: Pos,
+    /// The item of the select list that it names.
+    pub target: Option<usize>,
     /// ORDER BY says it; the others follow from FROM or from set-returning functions.
     pub written: bool,
 }
@@ -47,31 +49,37 @@ fn matches_initial_order(sorted: &[usize], on: &[usize]) -> Result<(), SqlError>
 }
 
 impl Binder<'_> {
-    /// An output name, a position, or an expression over the input.
-    pub fn output_or_input(&self, e: &Expr, targets: &[TargetItem], env: &Env, clause: &str) -> Result<HirScalar, SqlError> {
+    /// The item of the select list that an output name or a position means.
+    fn output(&self, e: &Expr, targets: &[TargetItem], clause: &str) -> Result<Option<usize>, SqlError> {
         if let ExprKind::Column(parts) = &*e.kind {
             if let [name] = parts.as_slice() {
-                let mut hits = targets.iter().filter(|t| t.name == name.name);
-                if let Some(t) = hits.next() {
-                    if hits.any(|o| o.expr != t.expr) {
+                let mut hits = targets.iter().enumerate().filter(|(_, t)| t.name == name.name);
+                if let Some((i, t)) = hits.next() {
+                    if hits.any(|(_, o)| o.expr != t.expr) {
                         return Err(SqlError::new(state::AMBIGUOUS_COLUMN, format!("{clause} \"{}\" is ambiguous", name.name)).at(e.pos));
                     }
-                    return Ok(t.expr.clone());
+                    return Ok(Some(i));
                 }
             }
         }
-        if let Some(i) = position_of(e, targets.len(), clause)? {
+        position_of(e, targets.len(), clause)
+    }
+
+    /// An output name, a position, or an expression over the input.
+    pub fn output_or_input(&self, e: &Expr, targets: &[TargetItem], env: &Env, clause: &str) -> Result<HirScalar, SqlError> {
+        if let Some(i) = self.output(e, targets, clause)? {
             return Ok(targets[i].expr.clone());
         }
         let x = self.expr(e, env)?;
         self.text_if_unknown(x, e.pos)
     }
 
-    pub fn sort_item(&self, o: &OrderBy, targets: &mut [TargetItem], _written: usize, env: &Env) -> Result<SortItem, SqlError> {
+    pub fn sort_item(&self, o: &OrderBy, targets: &[TargetItem], env: &Env) -> Result<SortItem, SqlError> {
+        let target = self.output(&o.expr, targets, "ORDER BY")?;
         let expr = self.output_or_input(&o.expr, targets, env, "ORDER BY")?;
         let expr = self.text_if_unknown(expr, o.expr.pos)?;
         self.require_order(&expr.typ().ty, o.expr.pos)?;
-        Ok(SortItem { expr, order: order_of(o, 0, o.expr.pos)?, pos: o.expr.pos, written: true })
+        Ok(SortItem { expr, order: order_of(o, 0, o.expr.pos)?, pos: o.expr.pos, target, written: true })
     }
 
     pub fn require_equality(&self, ty: &SqlType, pos: Pos) -> Result<(), SqlError> {
@@ -212,14 +220,14 @@ impl Binder<'_> {
             null_extended: false,
             key: None,
         };
-        let mut targets: Vec<TargetItem> = (0..b.visible)
+        let targets: Vec<TargetItem> = (0..b.visible)
             .map(|i| TargetItem { name: b.names[i].clone(), expr: HirScalar::Column(ColumnRef { level: 0, column: i }, types[i].clone()), pos: 0 })
             .collect();
         let level = Rc::new(Level::new(vec![item], Clause::OrderBy));
         let here = env.push(level);
         let mut scalars = Vec::new();
         for o in order_by {
-            let i = self.sort_item(o, &mut targets, b.visible, &here)?;
+            let i = self.sort_item(o, &targets, &here)?;
             let column = match &i.expr {
                 HirScalar::Column(ColumnRef { level: 0, column }, _) => *column,
                 _ if what != "VALUES" => {
@@ -247,6 +255,10 @@ impl Binder<'_> {
     pub fn limits(&self, b: &mut Bound, q: &Query, env: &Env) -> Result<(), SqlError> {
         let at = |clause| env.push(Rc::new(Level::new(Vec::new(), clause)));
         let null = |e: &HirScalar| matches!(e, HirScalar::Literal(Value::Null, _));
+        if let Some(o) = &q.offset {
+            let e = self.row_count(o, &at(Clause::Offset), "OFFSET")?;
+            b.offset = (!null(&e)).then_some(e);
+        }
         if let Some(l) = &q.limit {
             let e = self.row_count(l, &at(Clause::Limit), "LIMIT")?;
             if q.with_ties && null(&e) {
@@ -254,10 +266,6 @@ impl Binder<'_> {
             }
             b.limit = (!null(&e)).then_some(e);
             b.with_ties = q.with_ties;
-        }
-        if let Some(o) = &q.offset {
-            let e = self.row_count(o, &at(Clause::Offset), "OFFSET")?;
-            b.offset = (!null(&e)).then_some(e);
         }
         Ok(())
     }

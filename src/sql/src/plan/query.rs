@@ -4,7 +4,8 @@
 //!   FROM ─ WHERE ─ [set-returning calls in GROUP BY] ─ GROUP BY ─ HAVING ─ windows ─ set-returning calls ─ select list ─ DISTINCT ─ ORDER BY, LIMIT
 //! ```
 //!
-//! Expressions are bound once, on the FROM row; each stage then replaces the virtual columns that it computes (see `calls`).
+//! Expressions are bound once, on the FROM row, in Postgres's order, since of two errors the first is told: select list, WHERE, HAVING,
+//! ORDER BY, GROUP BY, DISTINCT ON. Each stage then replaces the virtual columns that it computes (see `calls`).
 
 use super::calls::{decode, SetCall, Virtual, WindowCall};
 use super::order::SortItem;
@@ -142,13 +143,7 @@ impl Binder<'_> {
                 if let Some(into) = &s.into {
                     return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(into.pos));
                 }
-                let b = self.select(s, q, env, typed)?;
-                for (e, what) in [(&q.limit, "LIMIT"), (&q.offset, "OFFSET")] {
-                    if let Some(e) = e {
-                        self.no_variables(e, s, env, what)?;
-                    }
-                }
-                b
+                self.select(s, q, env, typed)?
             }
             QueryBody::Values(_) | QueryBody::SetOp { .. } if !q.locking.is_empty() => {
                 let what = if matches!(q.body, QueryBody::Values(_)) { "cannot be applied to VALUES" } else { "is not allowed with UNION/INTERSECT/EXCEPT" };
@@ -176,17 +171,10 @@ impl Binder<'_> {
         level.order = part.order.iter().map(|o| (HirScalar::Column(ColumnRef { level: 0, column: o.column }, part.types[o.column].clone()), *o)).collect();
         let level = Rc::new(level);
         let here = env.push(level.clone());
-        for (i, (name, spec)) in s.windows.iter().enumerate() {
-            if s.windows[..i].iter().any(|w| w.0.name == name.name) {
-                return Err(SqlError::new(state::WINDOWING_ERROR, format!("window \"{}\" is already defined", name.name)).at(name.pos));
-            }
+        for (name, spec) in &s.windows {
             level.calls.named.borrow_mut().push((name.name.clone(), spec.clone()));
         }
         let mut hir = part.hir;
-        if let Some(w) = &s.filter {
-            let p = self.condition(w, &here, "WHERE")?;
-            hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(p) };
-        }
         level.calls.clause.set(Clause::Select);
         let mut targets = Vec::new();
         for t in &s.targets {
@@ -203,13 +191,11 @@ impl Binder<'_> {
                 t.expr = self.text_if_unknown(t.expr.clone(), t.pos)?;
             }
         }
-        level.calls.clause.set(Clause::OrderBy);
-        let mut sort: Vec<SortItem> = order_by.iter().map(|o| self.sort_item(o, &mut targets, s.targets.len(), &here)).collect::<Result<_, _>>()?;
-        level.calls.clause.set(Clause::DistinctOn);
-        let mut distinct_on: Vec<HirScalar> = match &s.distinct {
-            Distinct::On(es) => es.iter().map(|e| self.output_or_input(e, &targets, &here, "DISTINCT ON")).collect::<Result<_, _>>()?,
-            _ => Vec::new(),
-        };
+        if let Some(w) = &s.filter {
+            level.calls.clause.set(Clause::Where);
+            let p = self.condition(w, &here, "WHERE")?;
+            hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(p) };
+        }
         let having = match &s.having {
             Some(h) => {
                 level.calls.clause.set(Clause::Having);
@@ -217,6 +203,22 @@ impl Binder<'_> {
             }
             None => None,
         };
+        level.calls.clause.set(Clause::OrderBy);
+        let mut sort: Vec<SortItem> = order_by.iter().map(|o| self.sort_item(o, &targets, &here)).collect::<Result<_, _>>()?;
+        let keys = self.group_keys(s, &level, &here, &targets)?;
+        level.calls.clause.set(Clause::DistinctOn);
+        let mut distinct_on: Vec<HirScalar> = match &s.distinct {
+            Distinct::On(es) => es.iter().map(|e| self.output_or_input(e, &targets, &here, "DISTINCT ON")).collect::<Result<_, _>>()?,
+            _ => Vec::new(),
+        };
+        for (e, what) in [(&q.offset, "OFFSET"), (&q.limit, "LIMIT")] {
+            if let Some(e) = e {
+                self.no_variables(e, &level, env, what)?;
+            }
+        }
+        self.limits(&mut Bound::new(super::from::unit(), Vec::new()), q, env)?;
+        level.calls.clause.set(Clause::Select);
+        self.window_definitions(&s.windows, &here)?;
         let mut qualify = match &s.qualify {
             Some(e) => {
                 level.calls.clause.set(Clause::OrderBy);
@@ -225,15 +227,22 @@ impl Binder<'_> {
             None => None,
         };
         let grouped = !s.group_by.is_empty() || having.is_some() || !level.calls.aggregates.borrow().is_empty() || !level.calls.groupings.borrow().is_empty();
-        let heads: Vec<(String, HirScalar)> = if grouped { targets.iter().map(|t| (t.name.clone(), t.expr.clone())).collect() } else { Vec::new() };
         let mut all: Vec<&mut HirScalar> = Vec::new();
         let mut having_expr = having.as_ref().map(|h| h.0.clone());
+        let (selected, ordered_by): (usize, Vec<Option<usize>>) = (targets.len(), sort.iter().map(|i| i.target).collect());
         all.extend(targets.iter_mut().map(|t| &mut t.expr));
         all.extend(sort.iter_mut().map(|t| &mut t.expr));
         all.extend(distinct_on.iter_mut());
         all.extend(qualify.iter_mut());
         if grouped {
-            hir = self.group(s, hir, &level, &here, &heads, &mut all, &mut having_expr).map_err(|e| at_ungrouped(e, s, order_by))?;
+            hir = self.group(keys, hir, &level, &mut all, &mut having_expr).map_err(|e| at_ungrouped(e, s, order_by))?;
+            // Of labels of one expression each may be a key of its own.
+            for (i, target) in ordered_by.iter().enumerate() {
+                if let Some(t) = target {
+                    let labelled = all[*t].clone();
+                    *all[selected + i] = labelled;
+                }
+            }
             if let Some(h) = having_expr {
                 hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(h) };
             }
@@ -259,7 +268,7 @@ impl Binder<'_> {
         hir = self.windows(hir, &level, &mut all)?;
         drop(all);
         if sort_as_from {
-            sort.extend(level.order.iter().map(|(e, o)| SortItem { expr: e.clone(), order: *o, pos: 0, written: false }));
+            sort.extend(level.order.iter().map(|(e, o)| SortItem { expr: e.clone(), order: *o, pos: 0, target: None, written: false }));
         }
         if let Some(q) = qualify {
             hir = Hir::Filter { input: Box::new(hir), predicates: conjuncts(q) };
@@ -280,7 +289,8 @@ impl Binder<'_> {
         drop(all);
         if sets_last && matches!(distinct, Distinct::All) {
             // The rows that a row became stay together, in the functions' own order.
-            let ascending = |expr: HirScalar| SortItem { expr, order: ColumnOrder { column: 0, desc: false, nulls_last: true }, pos: 0, written: false };
+            let ascending =
+                |expr: HirScalar| SortItem { expr, order: ColumnOrder { column: 0, desc: false, nulls_last: true }, pos: 0, target: None, written: false };
             if level.order.is_empty() && !order_by.is_empty() {
                 sort.extend(of_row.into_iter().map(|i| ascending(targets[i].expr.clone())));
             }
@@ -345,16 +355,18 @@ impl Binder<'_> {
     }
 
     /// LIMIT sees no column of its query; one that it names is 42P10 rather than unknown.
-    fn no_variables(&self, e: &Expr, s: &Select, env: &Env, what: &str) -> Result<(), SqlError> {
-        let ExprKind::Column(parts) = &*e.kind else { return Ok(()) };
-        let part = self.from_list(&s.from, env)?;
-        let here = env.push(Rc::new(Level::new(part.items, Clause::Limit)));
-        match self.resolve_column(parts, &here) {
-            Ok(HirScalar::Column(c, _)) if c.level == 0 => {
-                Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, format!("argument of {what} must not contain variables")).at(e.pos))
+    fn no_variables(&self, e: &Expr, level: &Level, env: &Env, what: &str) -> Result<(), SqlError> {
+        let mut named = None;
+        let mut here = None;
+        walk::visit(e, &mut |x| {
+            if let (ExprKind::Column(parts), None) = (&*x.kind, named) {
+                let here = here.get_or_insert_with(|| env.push(Rc::new(Level::new(level.items.clone(), Clause::Limit))));
+                named = matches!(self.resolve_column(parts, here), Ok(HirScalar::Column(c, _)) if c.level == 0).then_some(x.pos);
             }
-            _ => Ok(()),
-        }
+            true
+        });
+        let message = || format!("argument of {what} must not contain variables");
+        named.map_or(Ok(()), |pos| Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message()).at(pos)))
     }
 
     /// One item of the select list; `*` gives several.

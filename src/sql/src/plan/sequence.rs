@@ -22,17 +22,21 @@ pub fn altered(old: Option<&SequenceSpec>, o: &SequenceOptions, ty: SqlType) -> 
     if increment == 0 {
         return bad("INCREMENT must not be zero".into());
     }
+    // Values are not cached: none is lost by it.
+    if let Some(cache) = o.cache.filter(|n| *n < 1) {
+        return bad(format!("CACHE ({cache}) must be greater than zero"));
+    }
     let up = increment > 0;
     // A bound that is the old type's own becomes the new type's.
-    let kept = |value: i64, own: Option<i64>| if Some(value) == own { None } else { Some(value) };
+    let kept = |value: i64, own: Option<i64>, new: i64| if Some(value) == own { new } else { value };
     let old_bounds = old.and_then(|s| bounds(&s.ty));
     let max = match o.max {
         Some(m) => m,
-        None => old.and_then(|s| if s.ty == ty { Some(s.max) } else { kept(s.max, old_bounds.map(|b| b.1)) }),
+        None => old.map(|s| if s.ty == ty { s.max } else { kept(s.max, old_bounds.map(|b| b.1), most) }),
     };
     let min = match o.min {
         Some(m) => m,
-        None => old.and_then(|s| if s.ty == ty { Some(s.min) } else { kept(s.min, old_bounds.map(|b| b.0)) }),
+        None => old.map(|s| if s.ty == ty { s.min } else { kept(s.min, old_bounds.map(|b| b.0), least) }),
     };
     let max = max.unwrap_or(if up { most } else { -1 });
     let min = min.unwrap_or(if up { 1 } else { least });
@@ -80,7 +84,7 @@ impl Binder<'_> {
     pub fn alter_sequence(&self, name: &ObjectName, if_exists: bool, o: &SequenceOptions) -> Result<Plan, SqlError> {
         let sequence = match self.any_object(ObjectKind::Sequence, name) {
             Ok(s) => s,
-            Err(e) if if_exists && e.code == state::UNDEFINED_TABLE => {
+            Err(e) if if_exists && super::ddl::is_missing(&e) => {
                 let notice = SqlError::new(repr::SqlState::new("00000"), format!("relation \"{name}\" does not exist, skipping"));
                 return Ok(Plan::Nothing { tag: "ALTER SEQUENCE", notice: Some(notice) });
             }

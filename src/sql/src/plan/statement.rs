@@ -156,7 +156,7 @@ impl Binder<'_> {
                 Ok(Plan::Truncate { tables, restart_identity: *restart_identity, cascade: *cascade })
             }
             // It is up to date: dumps and schedules of PostgreSQL's say it all the same.
-            Statement::Refresh(name) => match self.resolve_relation(name)? {
+            Statement::Refresh(name) => match self.named_relation(name)? {
                 rel if matches!(rel.kind, crate::catalog::RelationKind::MaterializedView) => {
                     Ok(Plan::Nothing { tag: "REFRESH MATERIALIZED VIEW", notice: None })
                 }
@@ -164,8 +164,7 @@ impl Binder<'_> {
             },
             Statement::Lock(names) => {
                 for name in names {
-                    // Postgres does not point at the name here.
-                    let rel = self.resolve_relation(name).map_err(|e| SqlError { position: None, ..e })?;
+                    let rel = self.named_relation(name)?;
                     // Sources are tables to those who read the catalogs, pg_dump among them.
                     use crate::RelationKind::{Builtin, Source, Table, Tables, View};
                     if !matches!(rel.kind, Table | Source | Tables | View(_) | Builtin) {
@@ -255,6 +254,7 @@ impl Binder<'_> {
             Statement::Reset(Some(n)) => Ok(Plan::ResetVariable(n.to_lowercase())),
             Statement::Discard(k) => Ok(Plan::Discard(*k)),
             Statement::Prepare(x) => Ok(Plan::Prepare {
+                text: p.text.clone(),
                 name: x.name.name.clone(),
                 types: x.types.iter().map(|t| self.resolve_type(t).map(|c| Some(c.ty).filter(|t| *t != SqlType::Unknown))).collect::<Result<_, _>>()?,
                 statement: ParsedStatement { text: p.slice(x.span).to_owned(), offset: x.span.start, statement: (*x.statement).clone(), notices: Vec::new() },
@@ -268,6 +268,7 @@ impl Binder<'_> {
                     read_only(q, "DECLARE CURSOR must not contain data-modifying statements in WITH")?;
                 }
                 Ok(Plan::Declare {
+                    text: p.text.clone(),
                     name: d.name.name.clone(),
                     hold: d.hold,
                     scroll: d.scroll,

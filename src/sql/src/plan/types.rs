@@ -177,6 +177,8 @@ pub enum Plan {
 
     /// The statement is described when the session runs this.
     Prepare {
+        /// The whole statement.
+        text: String,
         name: String,
         types: Vec<Option<SqlType>>,
         statement: ParsedStatement,
@@ -189,6 +191,8 @@ pub enum Plan {
     /// None: ALL.
     Deallocate(Option<String>),
     Declare {
+        /// The whole statement.
+        text: String,
         name: String,
         hold: bool,
         /// SCROLL, NO SCROLL, or neither.
@@ -577,9 +581,9 @@ pub struct CreateViewPlan {
 
 #[derive(Clone, Debug)]
 pub struct CreateIndexPlan {
-    /// None: the system names it (`t_a_idx`, `t_primary_idx`): `default_name` is the first to try.
+    /// None: the system names it after the relation and `words` (`t_a_idx`, `t_primary_idx`).
     pub name: Option<String>,
-    pub default_name: String,
+    pub words: String,
     pub if_not_exists: bool,
     pub on: GlobalId,
     pub on_name: FullName,

@@ -74,6 +74,12 @@ impl Binder<'_> {
             [_, s, n] => (Some(s.as_str()), n.as_str()),
             _ => return Err(undefined_type(t)),
         };
+        if let [database, ..] = t.names.as_slice() {
+            if t.names.len() == 3 && database != self.catalog.database() {
+                let m = format!("cross-database references are not implemented: {}", t.names.join("."));
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m));
+            }
+        }
         // `int4` and its kind are found in pg_catalog before the search path; a quoted "char" is the one-byte type.
         if schema.is_none() || schema == Some("pg_catalog") {
             if let Some(ty) = builtin(name) {
@@ -112,7 +118,10 @@ impl Binder<'_> {
         if let Ok(Some(rel)) = self.catalog.resolve_relation(&t.names) {
             return Ok(super::scope::row_type_of(&rel));
         }
-        Err(undefined_type(t))
+        match schema {
+            Some(s) if !self.catalog.schema_exists(s) => Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{s}\" does not exist")).at(t.pos)),
+            _ => Err(undefined_type(t)),
+        }
     }
 
     /// `typmodin`: the modifier that the written ones mean.

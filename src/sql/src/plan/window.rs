@@ -146,6 +146,25 @@ impl Binder<'_> {
         Ok((func, ret.nullable().with_nullable(nullable)))
     }
 
+    /// The WINDOW clause: what no call names is checked too. Errors: 42P20 for a name that stands twice, and those of the definitions.
+    pub fn window_definitions(&self, windows: &[(Ident, WindowSpec)], env: &Env) -> Result<(), SqlError> {
+        let Some(level) = env.level() else { return Ok(()) };
+        for (i, (name, spec)) in windows.iter().enumerate() {
+            if windows[..i].iter().any(|w| w.0.name == name.name) {
+                return Err(SqlError::new(state::WINDOWING_ERROR, format!("window \"{}\" is already defined", name.name)).at(spec.pos));
+            }
+            level.calls.in_window.set(true);
+            let bound = (|| {
+                let spec = self.named_window(name, env)?;
+                let bound = self.window_spec(&spec, env)?;
+                self.frame(&spec, &bound, env).map(drop)
+            })();
+            level.calls.in_window.set(false);
+            bound?;
+        }
+        Ok(())
+    }
+
     fn named_window(&self, n: &Ident, env: &Env) -> Result<WindowSpec, SqlError> {
         let undefined = || SqlError::new(state::UNDEFINED_OBJECT, format!("window \"{}\" does not exist", n.name)).at(n.pos);
         let level = env.level().ok_or_else(undefined)?;
