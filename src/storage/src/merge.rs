@@ -6,14 +6,15 @@
 //!   file ─ block, block, ... ──────────┘
 //! ```
 //!
-//! A merge holds one block of each input and one of output, so memory does not grow with the shard.
+//! A merge holds one block of each input and one of output, so memory does not grow with the shard. Deltas are sorted where they are.
 
 use crate::disk::Disk;
 use crate::error::arrow_error;
 use crate::file::{FileReader, FileRef, FileWriter, Updates};
-use crate::identity::Identities;
-use arrow_array::{Array, ArrayRef};
+use crate::identity::{Identities, Rows};
+use arrow_array::{Array, ArrayRef, UInt32Array};
 use repr::{Batch, Col, ColType, Deltas, Diff, GlobalId, SqlError, Timestamp};
+use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,11 +40,37 @@ pub(crate) struct Target<'a> {
 /// Identity, time, diff, and place as (block, row).
 type Current = (Vec<u8>, Timestamp, Diff, (usize, usize));
 
-/// Takes updates in (identity, time) order, consolidates them and writes blocks.
-struct RunWriter<'a> {
+/// A file that is there once it has a block.
+struct Output<'a> {
     target: &'a Target<'a>,
     name: String,
     file: Option<FileWriter>,
+}
+
+impl<'a> Output<'a> {
+    fn new(target: &'a Target<'a>, name: String) -> Output<'a> {
+        Output { target, name, file: None }
+    }
+
+    fn write(&mut self, updates: &Updates) -> Result<(), SqlError> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let t = self.target;
+                self.file.insert(FileWriter::create(t.disk.clone(), t.dir, self.name.clone(), t.shard, t.types.clone(), t.staged)?)
+            }
+        };
+        file.write(updates)
+    }
+
+    fn finish(self) -> Result<Option<Arc<FileRef>>, SqlError> {
+        self.file.map(|f| f.finish(self.target.kill)).transpose()
+    }
+}
+
+/// Takes updates in (identity, time) order, consolidates them and writes blocks.
+struct RunWriter<'a> {
+    out: Output<'a>,
     /// Blocks that pending rows lie in.
     blocks: Vec<Arc<Updates>>,
     pending: Vec<(usize, usize)>,
@@ -58,9 +85,7 @@ struct RunWriter<'a> {
 impl<'a> RunWriter<'a> {
     fn new(target: &'a Target<'a>, name: String) -> RunWriter<'a> {
         RunWriter {
-            target,
-            name,
-            file: None,
+            out: Output::new(target, name),
             blocks: Vec::new(),
             pending: Vec::new(),
             pending_bytes: 0,
@@ -78,7 +103,7 @@ impl<'a> RunWriter<'a> {
     }
 
     fn push(&mut self, identity: &[u8], block: usize, row: usize) -> Result<(), SqlError> {
-        let time = (*self.blocks[block].times.get(row)).max(self.target.since);
+        let time = (*self.blocks[block].times.get(row)).max(self.out.target.since);
         let diff = *self.blocks[block].diffs.get(row);
         if let Some((id, t, d, _)) = &mut self.current {
             if *t == time && id.as_slice() == identity {
@@ -118,17 +143,11 @@ impl<'a> RunWriter<'a> {
         // The row being added up may go on in a later block; its place would be lost, so it is taken out as a block of its own.
         let carried = self.current.take();
         if !self.pending.is_empty() {
-            let rows = gather(&self.blocks, &self.pending).map_err(|e| arrow_error("could not write", self.target.dir, e))?;
+            let rows = gather(&self.blocks, &self.pending).map_err(|e| arrow_error("could not write", self.out.target.dir, e))?;
             let updates = Updates { rows, times: Col::from_vec(std::mem::take(&mut self.times)), diffs: Col::from_vec(std::mem::take(&mut self.diffs)) };
             self.pending.clear();
             self.pending_bytes = 0;
-            if self.file.is_none() {
-                let t = self.target;
-                self.file = Some(FileWriter::create(t.disk.clone(), t.dir, self.name.clone(), t.shard, t.types.clone(), t.staged)?);
-            }
-            if let Some(file) = &mut self.file {
-                file.write(&updates)?;
-            }
+            self.out.write(&updates)?;
         }
         let kept = carried.map(|(id, time, diff, (block, row))| {
             let from = &self.blocks[block];
@@ -146,7 +165,7 @@ impl<'a> RunWriter<'a> {
     fn finish(mut self) -> Result<Option<Arc<FileRef>>, SqlError> {
         self.settle();
         self.flush()?;
-        self.file.map(|f| f.finish(self.target.kill)).transpose()
+        self.out.finish()
     }
 }
 
@@ -170,21 +189,45 @@ pub(crate) fn write_deltas(target: &Target, name: String, parts: &[(Timestamp, A
         times.resize(times.len() + deltas.len(), *t);
         diffs.extend(deltas.diffs.iter().copied());
     }
-    let rows = Batch::concat(&rows);
-    let ids = Identities::of(&rows.cols, rows.len);
-    let mut order: Vec<usize> = (0..rows.len).collect();
-    order.sort_unstable_by(|a, b| ids.get(*a).cmp(ids.get(*b)).then_with(|| times[*a].cmp(&times[*b])));
-    let block = Arc::new(Updates { rows, times: Col::from_vec(times), diffs: Col::from_vec(diffs) });
-    let mut out = RunWriter::new(target, name);
-    let mut number = out.add_block(block.clone());
-    for row in order {
-        out.push(ids.get(row), number, row)?;
-        if out.is_full() {
-            out.flush()?;
-            number = out.add_block(block.clone());
+    let all = Batch::concat(&rows);
+    let rows = Rows::of(&all.cols, all.len);
+    let (heads, whole) = rows.heads();
+    let mut order: Vec<(u128, u32)> = heads.into_iter().zip(0..).collect();
+    let same = |a: u32, b: u32| whole || rows.cmp(a as usize, b as usize).is_eq();
+    order.sort_unstable_by(|a, b| {
+        let tied = || if whole { Ordering::Equal } else { rows.cmp(a.1 as usize, b.1 as usize) };
+        a.0.cmp(&b.0).then_with(tied).then_with(|| times[a.1 as usize].cmp(&times[b.1 as usize]))
+    });
+    let mut out = Output::new(target, name);
+    let (mut picked, mut bytes, mut block_times, mut block_diffs): (Vec<u32>, usize, Vec<Timestamp>, Vec<Diff>) = Default::default();
+    let mut updates = order.iter().map(|(head, i)| (*head, *i, times[*i as usize].max(target.since), diffs[*i as usize])).peekable();
+    while let Some((head, row, time, mut diff)) = updates.next() {
+        // A sum beyond 64 bits stays as two updates.
+        while let Some(sum) = updates.peek().filter(|u| u.0 == head && u.2 == time && same(row, u.1)).and_then(|u| diff.checked_add(u.3)) {
+            diff = sum;
+            updates.next();
+        }
+        if diff != 0 {
+            picked.push(row);
+            bytes += rows.bytes(row as usize);
+            block_times.push(time);
+            block_diffs.push(diff);
+        }
+        if picked.len() >= BLOCK_ROWS || bytes >= BLOCK_BYTES || updates.peek().is_none() && !picked.is_empty() {
+            let times = Col::from_vec(std::mem::take(&mut block_times));
+            out.write(&Updates { rows: pick(&all, std::mem::take(&mut picked)), times, diffs: Col::from_vec(std::mem::take(&mut block_diffs)) })?;
+            bytes = 0;
         }
     }
     out.finish()
+}
+
+/// The rows at `indices`, in that order. Rows that lie in it already are not copied.
+fn pick(rows: &Batch, indices: Vec<u32>) -> Batch {
+    match indices.first() {
+        Some(first) if indices.iter().zip(*first..).all(|(i, n)| *i == n) => rows.slice(*first as usize, indices.len()),
+        _ => rows.take(&UInt32Array::from(indices)),
+    }
 }
 
 /// One input of a merge.
