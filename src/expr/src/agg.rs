@@ -30,7 +30,7 @@ mod json;
 /// Ordered-set and hypothetical-set aggregates.
 mod ordered;
 
-pub use accum::{Accum, ArgReader};
+pub use accum::{Accum, ArgReader, Pack, Packing};
 
 /// An aggregate in a query.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,8 @@
 //!   rows ──► one Sums for each (key, display form, time) of what came together ──exchange by key, arrange──► totals ──► rows
 //! ```
 //!
+//! Without aggregates it is DISTINCT: what is kept of a row is how often it is there.
+//!
 //! The extrema of a relation that only grows are states too: they add up, though nothing can be subtracted from them.
 //!
 //! Summing before the exchange leaves little to send and to sort where groups are few, and costs no more where they are many.
@@ -20,29 +22,61 @@ use crate::errors;
 use arrow_array::cast::AsArray;
 use arrow_array::Array;
 use differential_dataflow::difference::{IsZero, Semigroup};
-use expr::agg::{Accum, ArgReader};
+use expr::agg::{Accum, ArgReader, Pack, Packing};
 use expr::EvalCtx;
 use hashbrown::HashTable;
 use repr::batch::PIECE_BYTES;
 use repr::{Batch, ColType, ColumnBuilder, Diff, RowCodec, SqlError, Timestamp, Value};
-use serde::{Deserialize, Serialize};
 use std::rc::Rc;
-use std::sync::Arc;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::Operator;
 use timely::dataflow::operators::Capability;
 
-/// The weight of some rows of a group: their number, and one state an aggregate.
+/// The weight of some rows of a group: their number, and one state an aggregate, packed. Few and small numbers, as of most groups, lie in
+/// the arrangement itself.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sums {
-    rows: Diff,
-    /// Shared, since merging batches copies weights.
-    states: Arc<[State]>,
+pub enum Sums {
+    Here(u8, [u8; HERE]),
+    Apart(Box<[u8]>),
+}
+
+/// Bytes that lie in the arrangement: as many as [`Sums`] of 24 have room for.
+const HERE: usize = 22;
+
+impl Sums {
+    fn new(rows: Diff, states: impl Iterator<Item = State>) -> Sums {
+        let mut bytes = Packing::new();
+        rows.pack(&mut bytes);
+        states.for_each(|s| s.pack(&mut bytes));
+        Sums::of(&bytes)
+    }
+    fn of(bytes: &[u8]) -> Sums {
+        match u8::try_from(bytes.len()) {
+            Ok(n) if bytes.len() <= HERE => {
+                let mut here = [0; HERE];
+                here[..bytes.len()].copy_from_slice(bytes);
+                Sums::Here(n, here)
+            }
+            _ => Sums::Apart(bytes.into()),
+        }
+    }
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Sums::Here(n, here) => &here[..usize::from(*n)],
+            Sums::Apart(bytes) => bytes,
+        }
+    }
+    /// The number of rows, and the states.
+    fn parts(&self) -> (Diff, impl Iterator<Item = State> + '_) {
+        let mut from = self.bytes();
+        let rows = Diff::unpack(&mut from);
+        (rows, std::iter::from_fn(move || (!from.is_empty()).then(|| State::unpack(&mut from))))
+    }
 }
 
 /// The state of one aggregate.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug)]
 enum State {
     Sum(Accum),
     Best(Best),
@@ -76,33 +110,49 @@ impl State {
     }
 }
 
+impl Pack for State {
+    fn pack(&self, out: &mut Packing) {
+        match self {
+            State::Sum(s) => s.pack(out),
+            State::Best(b) => b.pack(out),
+        }
+    }
+    fn unpack(from: &mut &[u8]) -> State {
+        match from[0] < Accum::KINDS {
+            true => State::Sum(Pack::unpack(from)),
+            false => State::Best(Pack::unpack(from)),
+        }
+    }
+}
+
 impl IsZero for Sums {
     fn is_zero(&self) -> bool {
-        self.rows == 0 && self.states.iter().all(State::is_zero)
+        let (rows, mut states) = self.parts();
+        rows == 0 && states.all(|s| s.is_zero())
     }
 }
 
 impl Semigroup for Sums {
     fn plus_equals(&mut self, other: &Sums) {
-        self.rows = self.rows.wrapping_add(other.rows);
-        Arc::make_mut(&mut self.states).iter_mut().zip(&*other.states).for_each(|(a, b)| a.plus_equals(b));
+        let ((rows, states), (more, others)) = (self.parts(), other.parts());
+        let added = states.zip(others).map(|(mut a, b)| {
+            a.plus_equals(&b);
+            a
+        });
+        *self = Sums::new(rows.wrapping_add(more), added);
     }
 }
 
 impl WireTime for Sums {
     fn write(&self, out: &mut Vec<u8>) {
-        self.rows.write(out);
-        let states = serde_json::to_vec(&*self.states).expect("sums are plain data");
-        (states.len() as u64).write(out);
-        out.extend_from_slice(&states);
+        (self.bytes().len() as u64).write(out);
+        out.extend_from_slice(self.bytes());
     }
     fn read(bytes: &mut &[u8]) -> Self {
-        let rows = Diff::read(bytes);
         let len = u64::read(bytes) as usize;
-        let (states, rest) = bytes.split_at(len);
+        let (sums, rest) = bytes.split_at(len);
         *bytes = rest;
-        let states: Vec<State> = serde_json::from_slice(states).expect("sums as another worker wrote them");
-        Sums { rows, states: states.into() }
+        Sums::of(sums)
     }
 }
 
@@ -121,7 +171,7 @@ pub fn render<'s>(
     let (to_sums, summed, ctx) = (forms.clone(), inputs.clone(), env.ctx.clone());
     let peers = rows.scope().peers();
     let sums = rows.unary_frontier::<NoopBuilder<Block<Timestamp, Sums>>, _, _, _>(Pipeline, "Sum", move |_, _| {
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered { zeros: summed.iter().map(State::new).collect(), ..Gathered::default() };
         let mut held: Option<Capability<Timestamp>> = None;
         move |(input, frontier), output| {
             input.for_each_stamp(|cap, data| {
@@ -181,6 +231,8 @@ struct Gathered {
     by_lane: HashTable<u32>,
     /// How many were added.
     rows: usize,
+    /// The states of no rows.
+    zeros: Vec<State>,
 }
 
 impl Gathered {
@@ -194,7 +246,7 @@ impl Gathered {
         self.rows += n;
         let key_cols = Batch { len: n, cols: wide.cols[..forms.types.len()].to_vec() };
         let (keys, _) = forms.encode(&upd.with_batch(key_cols), ctx, &vec![true; forms.types.len()]);
-        let slots: Vec<u32> = (0..n).map(|u| self.slot(keys.lanes[u], keys.keys.get(u), keys.val(u), *keys.time_at(u), inputs)).collect();
+        let slots: Vec<u32> = (0..n).map(|u| self.slot(keys.lanes[u], keys.keys.get(u), keys.val(u), *keys.time_at(u))).collect();
         for (u, slot) in slots.iter().enumerate() {
             let rows = &mut self.counts[*slot as usize];
             *rows = rows.wrapping_add(*upd.diffs.get(u));
@@ -224,8 +276,8 @@ impl Gathered {
         }
     }
 
-    fn slot(&mut self, lane: u64, key: &[u8], form: &[u8], time: Timestamp, inputs: &[AggInput]) -> u32 {
-        let Gathered { lanes, keys, forms, times, counts, states, by_lane, .. } = self;
+    fn slot(&mut self, lane: u64, key: &[u8], form: &[u8], time: Timestamp) -> u32 {
+        let Gathered { lanes, keys, forms, times, counts, states, by_lane, zeros, .. } = self;
         let is_it = |s: &u32| {
             let s = *s as usize;
             lanes[s] == lane && times[s] == time && keys.get(s) == key && forms.get(s) == form
@@ -239,7 +291,7 @@ impl Gathered {
         forms.push(form);
         times.push(time);
         counts.push(0);
-        states.extend(inputs.iter().map(State::new));
+        states.extend_from_slice(zeros);
         by_lane.insert_unique(lane, new, |s| lanes[*s as usize]);
         new
     }
@@ -251,7 +303,7 @@ impl Gathered {
         let aggregates = states.len().checked_div(lanes.len()).unwrap_or(0);
         let mut states = states.drain(..);
         for (s, rows) in counts.iter().enumerate() {
-            let sum = Sums { rows: *rows, states: states.by_ref().take(aggregates).collect() };
+            let sum = Sums::new(*rows, states.by_ref().take(aggregates));
             if !sum.is_zero() {
                 out[route(lanes[s], peers)].0.push(lanes[s], keys.get(s), forms.get(s), times[s], sum);
             }
@@ -259,7 +311,7 @@ impl Gathered {
         drop(states);
         // After many more are likely to come: they find the room made.
         if lanes.len() < SLOTS / 2 {
-            *self = Gathered::default();
+            *self = Gathered { zeros: std::mem::take(&mut self.zeros), ..Gathered::default() };
         } else {
             lanes.clear();
             keys.clear();
@@ -288,19 +340,20 @@ fn group_row(
     if total.is_zero() {
         return Ok(None);
     }
-    if total.rows <= 0 {
-        return Err(errors::negative_count("an aggregation"));
+    let (rows, states) = total.parts();
+    if rows <= 0 {
+        return Err(errors::negative_count(if inputs.is_empty() { "DISTINCT" } else { "an aggregation" }));
     }
     let form = if rest.is_empty() {
         first.0.to_vec()
     } else {
-        let rows: Vec<Vec<Value>> = sums.iter().filter(|s| s.1.rows > 0).map(|s| forms.decode_row(key, s.0)).collect();
+        let rows: Vec<Vec<Value>> = sums.iter().filter(|s| s.1.parts().0 > 0).map(|s| forms.decode_row(key, s.0)).collect();
         let least = least_form(form_codec, arity, rows.iter().map(Vec::as_slice));
         let mut bytes = Vec::new();
         forms.encode_val(&least, &mut bytes);
         bytes
     };
-    let values = inputs.iter().zip(&*total.states).map(|(i, s)| s.finalize(i)).collect::<Result<Vec<_>, _>>()?;
+    let values = inputs.iter().zip(states).map(|(i, s)| s.finalize(i)).collect::<Result<Vec<_>, _>>()?;
     Ok(Some((form, values)))
 }
 
@@ -346,12 +399,29 @@ mod tests {
             (0..3).for_each(|_| s.update_values(std::slice::from_ref(v), i64::MAX));
         }
         let best = [Best::None, Best::Number(i64::MIN), Best::Bytes(vec![0, 255].into()), Best::TakenBack].map(State::Best);
-        let sums = Sums { rows: -7, states: states.into_iter().map(State::Sum).chain(best).collect() };
+        let states: Vec<State> = states.into_iter().map(State::Sum).chain(best).collect();
+        let sums = Sums::new(-7, states.iter().cloned());
+        let (rows, unpacked) = sums.parts();
+        assert_eq!((rows, unpacked.collect::<Vec<_>>()), (-7, states));
         let mut bytes = Vec::new();
         sums.write(&mut bytes);
         bytes.extend_from_slice(b"rest");
         let mut left = &bytes[..];
         assert_eq!(Sums::read(&mut left), sums);
         assert_eq!(left, b"rest");
+    }
+
+    #[test]
+    fn counts_and_sums_lie_in_the_arrangement_itself() {
+        let mut sum = Accum::Int { count: 0, sum: Default::default() };
+        sum.update_values(&[Value::Int8(1 << 40)], 1_000_000);
+        let states = [State::Sum(Accum::Count(1_000_000)), State::Sum(sum)];
+        let mut sums = Sums::new(1_000_000, states.iter().cloned());
+        assert!(matches!(sums, Sums::Here(..)), "{sums:?}");
+        assert_eq!(size_of::<Sums>(), 24);
+        let back = Sums::new(-1_000_000, [Accum::Count(-1_000_000), Accum::Int { count: -1_000_000, sum: Default::default() }].map(State::Sum).into_iter());
+        sums.plus_equals(&back);
+        assert!(!sums.is_zero());
+        assert_eq!(sums.parts().0, 0);
     }
 }

@@ -11,14 +11,13 @@ use super::group::AggInput;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
-use expr::agg::write_order_key;
+use expr::agg::{write_order_key, Accum, Pack, Packing};
 use expr::ColumnOrder;
 use repr::error::state;
 use repr::{column, Diff, RowCodec, SqlError, SqlType, Value};
-use serde::{Deserialize, Serialize};
 
 /// The best value of some rows. They add up, but cannot be subtracted.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub enum Best {
     #[default]
     None,
@@ -50,6 +49,37 @@ impl Best {
                 Ok(RowCodec::new(vec![ty.clone()]).decode_column(row, 0))
             }
             Best::TakenBack => Err(SqlError::new(state::INTERNAL_ERROR, "a row was taken back from a relation that only grows")),
+        }
+    }
+}
+
+const NONE: u8 = Accum::KINDS;
+const NUMBER: u8 = Accum::KINDS + 1;
+const BYTES: u8 = Accum::KINDS + 2;
+const TAKEN_BACK: u8 = Accum::KINDS + 3;
+
+/// Told from a packed [`Accum`] by the first byte.
+impl Pack for Best {
+    fn pack(&self, out: &mut Packing) {
+        match self {
+            Best::None => out.push(NONE),
+            Best::Number(n) => {
+                out.push(NUMBER);
+                n.pack(out);
+            }
+            Best::Bytes(b) => {
+                out.push(BYTES);
+                b.pack(out);
+            }
+            Best::TakenBack => out.push(TAKEN_BACK),
+        }
+    }
+    fn unpack(from: &mut &[u8]) -> Best {
+        match u8::unpack(from) {
+            NUMBER => Best::Number(i64::unpack(from)),
+            BYTES => Best::Bytes(Pack::unpack(from)),
+            TAKEN_BACK => Best::TakenBack,
+            _ => Best::None,
         }
     }
 }

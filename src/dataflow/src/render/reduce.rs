@@ -66,12 +66,7 @@ pub fn render<'s, T: RenderTime>(
     let key: Vec<Scalar> = (0..arity).map(Scalar::Column).collect();
     let in_layout = Rc::new(Layout::new(wide, key.clone()));
     let out_layout = Rc::new(Layout::new(out_types.to_vec(), key));
-    let (oks, errs) = if aggregates.is_empty() {
-        let (arranged, _) = arrange(rows, in_layout, vec![true; arity], "ArrangeDistinct", &cx.env);
-        flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, &cx.env, rows_of(out_layout))
-    } else {
-        parts(cx, rows, in_layout, out_layout, arity, inputs, grows)
-    };
+    let (oks, errs) = if aggregates.is_empty() { distinct(rows, in_layout, &cx.env) } else { parts(cx, rows, in_layout, out_layout, arity, inputs, grows) };
     Collection::new(oks, input.errs).with_errs(failed).with_errs(errs)
 }
 
@@ -166,6 +161,18 @@ fn parts<'s, T: RenderTime>(
     (oks, concat(errs))
 }
 
+/// One row for all that are equal, in the least display form that is present. `layout`: keyed by all columns.
+///
+/// In totally ordered time that is an aggregation without aggregates: rows are counted before they are sent, and counts are all that is kept.
+fn distinct<'s, T: RenderTime>(rows: Updates<'s, T>, layout: Rc<Layout>, env: &Rc<Env>) -> (Updates<'s, T>, Updates<'s, T>) {
+    let (arity, types) = (layout.types.len(), layout.types.clone());
+    if T::TOTAL {
+        return T::accumulate(rows, layout, arity, vec![], &types, env);
+    }
+    let (arranged, _) = arrange(rows, layout.clone(), vec![true; arity], "ArrangeDistinct", env);
+    flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), env).stream, env, rows_of(layout))
+}
+
 /// Every aggregate anew from the rows of a touched group.
 pub fn general<'s, T: RenderTime>(
     rows: Updates<'s, T>,
@@ -203,8 +210,7 @@ fn distinct_sums<'s, T: RenderTime>(
         upd.with_batch(Batch { len: upd.len(), cols })
     });
     let whole = Rc::new(Layout::whole(types.clone()));
-    let (arranged, _) = arrange(narrowed, whole.clone(), vec![true; types.len()], "ArrangeDistinct", &cx.env);
-    let (oks, failed) = flatten_reduced(T::reduce(arranged, "Distinct", distinct_logic(), &cx.env).stream, &cx.env, rows_of(whole));
+    let (oks, failed) = distinct(narrowed, whole, &cx.env);
     let mut agg = input.agg.clone();
     (agg.distinct, agg.filter) = (false, None);
     let input = AggInput { agg, args: arity..types.len(), filter: None, order: vec![], types: types[arity..].to_vec() };
@@ -298,7 +304,7 @@ fn assemble<'s, T: RenderTime>(
 }
 
 /// The aggregates in output order, whatever their kinds.
-fn aggregates(kind: &ReduceKind, n: usize) -> Vec<Aggregate> {
+pub fn aggregates(kind: &ReduceKind, n: usize) -> Vec<Aggregate> {
     fn place(kind: &ReduceKind, at: &[usize], out: &mut [Option<Aggregate>]) {
         match kind {
             ReduceKind::Distinct => {}

@@ -18,10 +18,14 @@ use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 use repr::error::state;
 use repr::{column, ColType, Diff, Interval, Numeric, SqlError, SqlType, Value};
-use serde::{Deserialize, Serialize};
+
+/// States as bytes.
+mod pack;
+
+pub use pack::{Pack, Packing};
 
 /// The state of one accumulable aggregate for one group: an abelian group element.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Accum {
     Count(i64),
     Bool { trues: i64, falses: i64 },
@@ -33,7 +37,7 @@ pub enum Accum {
     Regr(Box<RegrSums>),
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IntSquares {
     count: i64,
     sum: Wide,
@@ -41,14 +45,14 @@ pub struct IntSquares {
 }
 
 /// How many values were not finite.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Specials {
     nan: i64,
     pos: i64,
     neg: i64,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FloatSums {
     count: i64,
     specials: Specials,
@@ -57,7 +61,7 @@ pub struct FloatSums {
     squares: Option<Exact>,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NumericSums {
     count: i64,
     specials: Specials,
@@ -70,7 +74,7 @@ pub struct NumericSums {
     scales: Vec<(u16, i64)>,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IntervalSums {
     count: i64,
     months: i128,
@@ -78,7 +82,7 @@ pub struct IntervalSums {
     micros: i128,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegrSums {
     count: i64,
     /// What is not finite on either side. The sums of one side are over all pairs in which that side is.

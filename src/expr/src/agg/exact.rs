@@ -5,10 +5,9 @@
 
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
-use serde::{Deserialize, Serialize};
 
 /// An integer that leaves 128 bits only when it must.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub enum Wide {
     Small(i128),
     Big(Box<BigInt>),
@@ -82,10 +81,10 @@ impl Wide {
 }
 
 /// An exact sum of finite floats: `mantissa * 2^exponent`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Exact {
-    mantissa: Wide,
-    exponent: i32,
+    pub(super) mantissa: Wide,
+    pub(super) exponent: i32,
 }
 
 impl PartialEq for Exact {
