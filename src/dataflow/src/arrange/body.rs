@@ -202,7 +202,10 @@ impl<T: Clone + PartialEq, R: Clone + PartialEq> Body<T, R> {
 
     /// Appends updates `[u0, u1)` of `other`, the first of which belongs to key `k0`.
     pub fn append(&mut self, other: &Body<T, R>, k0: usize, u0: usize, u1: usize) {
-        if u0 < u1 {
+        if u0 + 1 == u1 {
+            // Sorting and merging mostly take one update here, one there.
+            self.push(other.lanes[k0], other.keys.get(k0), other.val(u0), other.times.get(u0).clone(), other.diffs.get(u0).clone());
+        } else if u0 < u1 {
             self.append_untimed(other, k0, u0, u1);
             self.times.extend(&other.times, u0, u1);
         }

@@ -137,6 +137,14 @@ impl<'a> Scanner<'a> {
     /// Moves over characters that need no care.
     #[inline]
     fn plain_run(&mut self) {
+        while let Some(eight) = self.b[self.pos..].first_chunk::<8>() {
+            let special = special(u64::from_le_bytes(*eight));
+            if special != 0 {
+                self.pos += special.trailing_zeros() as usize / 8;
+                return;
+            }
+            self.pos += 8;
+        }
         while let Some(c) = self.b.get(self.pos) {
             if *c < 0x20 || *c == b'"' || *c == b'\\' {
                 return;
@@ -323,6 +331,15 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// The high bit of the first of eight bytes (the lowest first) that ends a run of plain characters, and maybe others behind it; 0 if none does.
+#[inline]
+fn special(eight: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    let below = |x: u64, n: u64| x.wrapping_sub(ONES * n) & !x;
+    let is = |byte: u8| below(eight ^ (ONES * u64::from(byte)), 1);
+    (below(eight, 0x20) | is(b'"') | is(b'\\')) & (ONES * 128)
+}
+
 /// Spans of the named members of an object: the last one of each name. `None` if the value at `pos` is `null`.
 /// Errors: not an object, invalid JSON up to its end.
 pub fn members<const N: usize>(scanner: &mut Scanner<'_>, scratch: &mut String, names: [&str; N]) -> Result<Option<[Option<Span>; N]>, String> {
@@ -340,4 +357,28 @@ pub fn members<const N: usize>(scanner: &mut Scanner<'_>, scratch: &mut String, 
         Ok(())
     })?;
     Ok(Some(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_plain_characters_ends_at_the_first_that_is_not() {
+        let end = |text: &str| {
+            let mut s = Scanner::new(text, Place::Value, 0);
+            s.plain_run();
+            s.pos
+        };
+        for before in 0..20 {
+            for c in (0..128u8).map(char::from) {
+                for filler in ["a", "\u{7f}", "\u{e9}", "\u{a0}"] {
+                    let text = format!("{}{c}{}", filler.repeat(before), "\u{1f}\"x".repeat(5));
+                    let expected = text.bytes().position(|b| b < 0x20 || b == b'"' || b == b'\\').unwrap_or(text.len());
+                    assert_eq!(end(&text), expected, "{text:?}");
+                }
+            }
+        }
+        assert_eq!(end("nothing special at all"), 22);
+    }
 }
