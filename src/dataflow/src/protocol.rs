@@ -18,7 +18,8 @@ use timely::{CommunicationConfig, WorkerConfig};
 /// A shard's content at one time, read by the workers in slices.
 pub trait SnapshotReader: Send + Sync {
     /// Rows (diffs may be any non-zero number; consolidated or not) of slice `part` of `parts`: the slices are disjoint and together complete.
-    fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send>;
+    /// Columns that are not `wanted` (`None`: all are) are not looked at, whatever they hold.
+    fn read(&self, part: usize, parts: usize, wanted: Option<&[bool]>) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send>;
     /// Whether no diff is negative: rows can be handed on as they are read.
     fn inserts_only(&self) -> bool {
         false

@@ -325,7 +325,7 @@ fn dataflows_without_changes_are_brought_up_when_asked_and_in_time() {
 
 struct Bomb;
 impl SnapshotReader for Bomb {
-    fn read(&self, _: usize, _: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
+    fn read(&self, _: usize, _: usize, _: Option<&[bool]>) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
         panic!("a reader that fails hard")
     }
 }

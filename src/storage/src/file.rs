@@ -15,12 +15,13 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::{arrow_error, damaged, io_error, missing};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, Int64Array, UInt64Array};
+use arrow_array::{new_null_array, Array, ArrayRef, Int64Array, UInt64Array};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::FileDecoder;
 use arrow_ipc::writer::{FileWriter as IpcWriter, IpcWriteOptions};
 use arrow_ipc::CompressionType;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
+use repr::column::physical;
 use repr::{Batch, Col, ColType, Diff, GlobalId, SqlError, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -275,6 +276,8 @@ pub(crate) struct FileReader {
     crcs: Vec<u32>,
     decoder: FileDecoder,
     arity: usize,
+    /// For each column, its physical type if it is not read.
+    left_out: Vec<Option<DataType>>,
 }
 
 impl FileReader {
@@ -307,7 +310,25 @@ impl FileReader {
             return Err(bad("the footer belongs to another file"));
         }
         let decoder = FileDecoder::new(codec::schema(types, !meta.staged, true), footer.version());
-        Ok(FileReader { file: open, path: path.clone(), shard, meta: meta.clone(), blocks, crcs: ours.crcs, decoder, arity: types.len() })
+        Ok(FileReader {
+            file: open,
+            path: path.clone(),
+            shard,
+            meta: meta.clone(),
+            blocks,
+            crcs: ours.crcs,
+            decoder,
+            arity: types.len(),
+            left_out: vec![None; types.len()],
+        })
+    }
+
+    /// The same file, of which columns that are not `wanted` are not read: they are NULL throughout.
+    pub(crate) fn only(self, wanted: &[bool], types: &[ColType]) -> FileReader {
+        let stored = self.arity + usize::from(!self.meta.staged) + 1;
+        let projection = (0..stored).filter(|i| wanted.get(*i).is_none_or(|w| *w)).collect();
+        let left_out = types.iter().zip(wanted).map(|(t, w)| (!w).then(|| physical(&t.ty))).collect();
+        FileReader { decoder: self.decoder.with_projection(projection), left_out, ..self }
     }
 
     pub(crate) fn blocks(&self) -> usize {
@@ -327,17 +348,20 @@ impl FileReader {
         let batch = self.decoder.read_record_batch(block, &Buffer::from_vec(bytes)).map_err(|e: ArrowError| bad(&e.to_string()))?;
         let batch = batch.ok_or_else(|| bad("no rows"))?;
         let (len, cols) = (batch.num_rows(), batch.columns());
-        let wanted = self.arity + usize::from(!self.meta.staged) + 1;
-        if cols.len() != wanted {
+        let read = self.left_out.iter().filter(|l| l.is_none()).count();
+        let stored = read + usize::from(!self.meta.staged) + 1;
+        if cols.len() != stored {
             return Err(bad("another number of columns"));
         }
         let times = match self.meta.staged {
             true => Col::same(self.meta.time_min, len),
-            false => Col::from_vec(cols[self.arity].as_primitive::<UInt64Type>().values().to_vec()),
+            false => Col::from_vec(cols[read].as_primitive::<UInt64Type>().values().to_vec()),
         };
-        let diffs: &ArrayRef = &cols[wanted - 1];
+        let diffs: &ArrayRef = &cols[stored - 1];
         let diffs = Col::from_vec(diffs.as_primitive::<Int64Type>().values().to_vec());
         debug_assert!(cols.iter().all(|c| c.len() == len));
-        Ok(Updates { rows: Batch::new(len, cols[..self.arity].to_vec()), times, diffs })
+        let mut cols = cols[..read].iter().cloned();
+        let rows = self.left_out.iter().filter_map(|l| l.as_ref().map_or_else(|| cols.next(), |ty| Some(new_null_array(ty, len)))).collect();
+        Ok(Updates { rows: Batch::new(len, rows), times, diffs })
     }
 }

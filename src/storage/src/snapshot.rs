@@ -51,6 +51,11 @@ impl Snapshot {
     /// Rows of slice `part` of `parts` with their diffs (not consolidated across batches). Slices are disjoint and together complete.
     /// Reads block by block. Errors: a file that is gone or damaged; nothing follows an error.
     pub fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
+        self.read_columns(part, parts, None)
+    }
+
+    /// As [`Snapshot::read`], where only the columns that are `wanted` are asked for (`None`: all): others may be NULL throughout.
+    pub fn read_columns(&self, part: usize, parts: usize, wanted: Option<&[bool]>) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
         let parts = parts.max(1);
         let mut blocks = VecDeque::new();
         let mut number = 0;
@@ -70,12 +75,14 @@ impl Snapshot {
             })
             .filter(|(_, lo, hi)| lo < hi)
             .collect();
-        Box::new(Reading { types: self.types.clone(), as_of: self.as_of, blocks, open: None, tail, failed: false })
+        let wanted = wanted.map(<[bool]>::to_vec);
+        Box::new(Reading { types: self.types.clone(), wanted, as_of: self.as_of, blocks, open: None, tail, failed: false })
     }
 }
 
 struct Reading {
     types: Arc<[ColType]>,
+    wanted: Option<Vec<bool>>,
     as_of: Timestamp,
     blocks: VecDeque<(Arc<FileRef>, Vec<usize>)>,
     open: Option<OpenFile>,
@@ -105,7 +112,10 @@ impl Reading {
                     return Ok(Some(deltas));
                 }
             } else if let Some((file, blocks)) = self.blocks.pop_front() {
-                let reader = FileReader::open(&file, &self.types)?;
+                let mut reader = FileReader::open(&file, &self.types)?;
+                if let Some(wanted) = &self.wanted {
+                    reader = reader.only(wanted, &self.types);
+                }
                 self.open = Some(OpenFile { file, reader, blocks: blocks.into_iter() });
             } else {
                 return Ok(self.tail_chunk());

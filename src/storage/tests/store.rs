@@ -150,6 +150,43 @@ fn an_update_heavy_shard_costs_disk_in_proportion_to_its_contents() {
 }
 
 #[test]
+fn columns_that_are_not_asked_for_are_left_out() {
+    let disk = SimDisk::new();
+    let mut store = open(&disk);
+    create(&mut store);
+    insert(&mut store, 2, &[(1, "a", 1), (2, "", 3), (3, "c", 1)]);
+    store.fold().unwrap();
+    let part = store.stage(SHARD, &deltas(&[(4, "d", 1), (5, "a", 2)])).unwrap();
+    store.append(Tick { t: 3, lease: 3, staged: vec![StagedUnit { shard: SHARD, files: vec![part] }], ..Tick::default() }).unwrap();
+    insert(&mut store, 4, &[(6, "f", 1), (3, "c", -1)]);
+    let snapshot = store.snapshot(SHARD, 4).unwrap();
+    let read = |wanted: Option<&[bool]>| {
+        let (mut found, mut left_out) = (BTreeMap::new(), [0, 0]);
+        for d in snapshot.read_columns(0, 1, wanted) {
+            let d = d.unwrap();
+            for i in 0..d.len() {
+                let row = d.rows.row(&types(), i);
+                left_out[0] += usize::from(row[0].is_null());
+                left_out[1] += usize::from(row[1].is_null());
+                let kept: Vec<Value> = row.into_iter().enumerate().filter(|(c, _)| wanted.is_none_or(|w| w[*c])).map(|(_, v)| v).collect();
+                *found.entry(format!("{kept:?}")).or_insert(0) += d.diffs.get(i);
+            }
+        }
+        found.retain(|_, n| *n != 0);
+        (found, left_out)
+    };
+    let (all, nulls) = read(None);
+    assert_eq!((all.len(), nulls), (5, [0, 1]));
+    // Of the files' five rows there is no number any more, or no text; what is in memory comes as it is.
+    let (texts, nulls) = read(Some(&[false, true]));
+    assert_eq!((texts.len(), texts[&format!("{:?}", [Value::text("a")])], nulls), (4, 3, [5, 1]));
+    let (numbers, nulls) = read(Some(&[true, false]));
+    assert_eq!((numbers.len(), numbers[&format!("{:?}", [Value::Int8(2)])], nulls), (5, 3, [0, 5]));
+    let (counts, _) = read(Some(&[false, false]));
+    assert_eq!(counts[&"[]".to_owned()], 8);
+}
+
+#[test]
 fn staged_parts_are_visible_from_their_tick_on() {
     let disk = SimDisk::new();
     let mut store = open(&disk);

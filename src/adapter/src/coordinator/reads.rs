@@ -67,8 +67,8 @@ impl ShardSnapshot {
 }
 
 impl SnapshotReader for ShardSnapshot {
-    fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
-        self.0.read(part, parts)
+    fn read(&self, part: usize, parts: usize, wanted: Option<&[bool]>) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
+        self.0.read_columns(part, parts, wanted)
     }
     fn inserts_only(&self) -> bool {
         self.0.inserts_only()
@@ -82,9 +82,9 @@ struct WithOwn {
 }
 
 impl SnapshotReader for WithOwn {
-    fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
+    fn read(&self, part: usize, parts: usize, wanted: Option<&[bool]>) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
         let own: Vec<_> = self.own.iter().map(|c| c.read(part, parts)).collect();
-        let table = self.table.iter().map(|t| t.read(part, parts)).collect::<Vec<_>>();
+        let table = self.table.iter().map(|t| t.read_columns(part, parts, wanted)).collect::<Vec<_>>();
         Box::new(table.into_iter().flatten().chain(own.into_iter().flatten()))
     }
     fn inserts_only(&self) -> bool {

@@ -97,7 +97,7 @@ struct SimEngine(Shared);
 
 fn read_all(reader: &Arc<dyn SnapshotReader>) -> Content {
     let mut content = Content::new();
-    for part in reader.read(0, 1) {
+    for part in reader.read(0, 1, None) {
         add(&mut content, &part.expect("what was synced can be read"));
     }
     content

@@ -22,10 +22,12 @@ mod order;
 mod reduce;
 mod threshold;
 mod top_k;
+mod wanted;
 mod window;
 
 pub use arranged::{arrange, distinct_errors, flatten, quarantine, Traced, STEP};
 pub use collection::{concat, map, Collection, Updates};
+pub use wanted::wanted;
 
 use crate::arrange::{
     self, Agent, Arr, ArrangeCtl, Block, DiffTactic, GroupLogic, Layout, Ordered, OrderedLogic, Outputs, RowBatcher, RowSpine, Time, WireTime,

@@ -28,7 +28,7 @@ impl State<'_> {
                         input.push(t, slice(deltas, self.index, self.peers));
                     }
                     for (_, reader) in parts.iter().filter(|p| p.0 == *shard) {
-                        input.push_parts(t, reader.read(self.index, self.peers));
+                        input.push_parts(t, reader.read(self.index, self.peers, input.wanted.as_deref()));
                     }
                 }
             }

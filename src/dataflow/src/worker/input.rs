@@ -32,6 +32,8 @@ pub struct ShardInput {
     queue: Rc<RefCell<VecDeque<Event>>>,
     activator: Activator,
     as_of: Timestamp,
+    /// The columns that the dataflow reads; `None`: all.
+    pub wanted: Option<Vec<bool>>,
 }
 
 impl ShardInput {
@@ -67,6 +69,7 @@ pub fn render<'s>(
     scope: Scope<'s, Timestamp>,
     name: &str,
     snapshot: Option<Snapshot>,
+    wanted: Option<Vec<bool>>,
     env: &Rc<Env>,
 ) -> (ShardInput, Updates<'s, Timestamp>, Updates<'s, Timestamp>) {
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
@@ -143,5 +146,5 @@ pub fn render<'s>(
             events.borrow_mut().clear();
         }
     });
-    (ShardInput { queue, activator, as_of }, oks_stream, errs_stream)
+    (ShardInput { queue, activator, as_of, wanted }, oks_stream, errs_stream)
 }

@@ -235,8 +235,9 @@ impl State<'_> {
             for i in &desc.imports {
                 match i {
                     Import::Shard { id, types } => {
-                        let reader = shards.iter().find(|s| s.0 == *id).map(|s| s.1.read(env.worker, peers));
-                        let (input, oks, errs) = input::render(scope, &format!("Shard {id}"), reader, &env);
+                        let wanted = render::wanted(&desc, *id, types.len());
+                        let reader = shards.iter().find(|s| s.0 == *id).map(|s| s.1.read(env.worker, peers, wanted.as_deref()));
+                        let (input, oks, errs) = input::render(scope, &format!("Shard {id}"), reader, wanted, &env);
                         cx.bind(Id::Global(*id), types.clone(), Collection::new(oks, errs));
                         made.inputs.push((*id, input));
                     }

@@ -51,7 +51,7 @@ struct Content {
 }
 
 impl SnapshotReader for Content {
-    fn read(&self, part: usize, parts: usize) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
+    fn read(&self, part: usize, parts: usize, _: Option<&[bool]>) -> Box<dyn Iterator<Item = Result<Deltas, SqlError>> + Send> {
         let mine: Vec<_> = self.rows.iter().enumerate().filter(|(i, _)| i % parts == part).map(|(_, r)| r.clone()).collect();
         let types = self.types.clone();
         let parts: Vec<_> = mine.chunks(3).map(|c| Ok(deltas(&types, c))).collect();
