@@ -109,7 +109,7 @@ fn conjuncts(p: Scalar) -> Vec<Scalar> {
     }
 }
 
-fn scalars(mir: &Mir) -> Vec<&Scalar> {
+pub(crate) fn scalars(mir: &Mir) -> Vec<&Scalar> {
     match mir {
         Mir::Map { scalars, .. } => scalars.iter().collect(),
         Mir::FlatMap { func, .. } => func.args.iter().collect(),

@@ -138,13 +138,23 @@ impl Keys {
 
     /// Errors: 23505 if a statement's changes, with what its transaction did before, would make two rows share a key. Changes nothing but `own`.
     pub fn check(&self, catalog: &Catalog, id: GlobalId, deltas: &[Deltas], mut own: OwnKeys) -> Result<OwnKeys, SqlError> {
+        let sets = self.tables.get(&id).map_or(&[][..], |s| s);
+        let mut shared = Vec::new();
         for (n, touched) in self.take_in(id, deltas, &mut own)?.into_iter().enumerate() {
-            let (Some(set), Some(own)) = (self.tables.get(&id).and_then(|s| s.get(n)), own.0.get(n)) else { continue };
+            let (Some(set), Some(own)) = (sets.get(n), own.0.get(n)) else { continue };
             for key in touched {
-                set.check(catalog, id, &key, own.get(&key).copied().unwrap_or(0))?;
+                let net = own.get(&key).copied().unwrap_or(0);
+                if let Err(e) = set.check(catalog, id, &key, net) {
+                    let times = net + i64::from(set.live.contains(&key));
+                    shared.push((n, key, times, e));
+                }
             }
         }
-        Ok(own)
+        match shared.len() {
+            0 => Ok(own),
+            1 => Err(shared.remove(0).3),
+            _ => Err(first_to_share(sets, deltas, shared)?),
+        }
     }
 
     /// Adds changes to those that a transaction has made. The keys that they touch, for each constraint, in order.
@@ -219,10 +229,42 @@ impl Keys {
     }
 }
 
+/// Of several keys that would be shared (constraint, key, by how many rows, error): the error of the row that comes first, and of its first constraint.
+fn first_to_share(sets: &[KeySet], deltas: &[Deltas], shared: Vec<(usize, Box<[u8]>, i64, SqlError)>) -> Result<SqlError, SqlError> {
+    let mut first: Option<(usize, SqlError)> = None;
+    for (n, key, times, e) in shared {
+        let Some(set) = sets.get(n) else { continue };
+        let (mut row, mut at) = (0, Vec::new());
+        for d in deltas {
+            set.each_key(d, |i, k| {
+                if *k == *key && *d.diffs.get(i) > 0 {
+                    at.push(row + i);
+                }
+            })?;
+            row += d.len();
+        }
+        // So many of the rows may have the key that one row has it in the end.
+        let spare = (1 - (times - at.len() as i64)).clamp(0, at.len() as i64) as usize;
+        let at = at.get(spare).copied().unwrap_or(usize::MAX);
+        if first.as_ref().is_none_or(|f| at < f.0) {
+            first = Some((at, e));
+        }
+    }
+    first.map(|f| f.1).ok_or_else(|| SqlError::internal("a shared key without its constraint"))
+}
+
 impl KeySet {
     /// Net multiplicity of each key that the changes touch, in order of key bytes; keys with a NULL are left out.
     /// Errors: of an expression that cannot be computed for some row.
     fn net(&self, deltas: &Deltas) -> Result<BTreeMap<Box<[u8]>, i64>, SqlError> {
+        let mut net: BTreeMap<Box<[u8]>, i64> = BTreeMap::new();
+        self.each_key(deltas, |i, key| *net.entry(key.into()).or_insert(0) += *deltas.diffs.get(i))?;
+        Ok(net)
+    }
+
+    /// Calls `f` with each row that has a key, and with that.
+    /// Errors: of an expression that cannot be computed for some row.
+    fn each_key(&self, deltas: &Deltas, mut f: impl FnMut(usize, &[u8])) -> Result<(), SqlError> {
         let mut holds = None;
         let cols: Vec<_> = match &self.computed {
             None => self.columns.iter().map(|c| deltas.rows.cols[*c].clone()).collect(),
@@ -240,7 +282,6 @@ impl KeySet {
         };
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         self.codec.encode_keys(&cols, deltas.len(), &mut bytes, &mut ends);
-        let mut net: BTreeMap<Box<[u8]>, i64> = BTreeMap::new();
         let mut start = 0;
         for (i, end) in ends.iter().enumerate() {
             let key = &bytes[start..*end as usize];
@@ -250,9 +291,9 @@ impl KeySet {
             {
                 continue;
             }
-            *net.entry(key.into()).or_insert(0) += *deltas.diffs.get(i);
+            f(i, key);
         }
-        Ok(net)
+        Ok(())
     }
 
     /// Checks a key's change and takes it in.

@@ -35,7 +35,10 @@ impl Session {
         }
         let mut rows = source.collect().await?;
         fill(&mut rows, &plan.late, &item.desc.types, &ctx)?;
-        self.check_rows(&item, &mut rows, &plan.checks, &ctx)?;
+        if let Err((n, e)) = self.first_bad_row(&item, &mut rows, &plan.checks, &ctx) {
+            rows.truncate(if plan.on_conflict.is_none() { n } else { 0 });
+            return Err(self.after_rows(&item, &rows, e).await);
+        }
         if plan.on_conflict.is_none() {
             self.check_views(&item, &rows, &plan.checks, &ctx, work).await?;
         }
@@ -65,7 +68,10 @@ impl Session {
         let (mut count, mut open) = (0, BatchBuilder::new(types));
         while let Some(mut rows) = source.next().await? {
             fill(&mut rows, late, types, ctx)?;
-            self.check_rows(item, &mut rows, checks, ctx)?;
+            if let Err((n, e)) = self.first_bad_row(item, &mut rows, checks, ctx) {
+                self.write_piece(item, Deltas::inserts(open.finish())).await?;
+                return Err(self.after_rows(item, &rows[..n], e).await);
+            }
             count += rows.len();
             for row in rows {
                 if !open.push(&row) {
@@ -261,6 +267,32 @@ impl Session {
             })?;
         }
         Ok(own)
+    }
+
+    /// The error of an INSERT whose row after `rows` fails with `e`: a key that one of those repeats comes first.
+    async fn after_rows(&mut self, item: &Item, rows: &[Row], e: SqlError) -> SqlError {
+        let before = rows.iter().map(|r| (r.clone(), 1)).collect();
+        let checked = self.check_keys(item, &to_deltas(&item.desc.types, &before)).await;
+        self.forget_keys(item.id);
+        checked.err().unwrap_or(e)
+    }
+
+    /// As [`Session::check_rows`]; of several failing rows the first is told, with its number.
+    fn first_bad_row(&self, item: &Item, rows: &mut [Row], checks: &RowChecks, ctx: &EvalCtx) -> Result<(), (usize, SqlError)> {
+        let Err(mut e) = self.check_rows(item, rows, checks, ctx) else { return Ok(()) };
+        // The least number of rows that fail together ends with the first that fails.
+        let (mut good, mut bad) = (0, rows.len());
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            match self.check_rows(item, &mut rows[good..middle], checks, ctx) {
+                Ok(()) => good = middle,
+                Err(sooner) => (bad, e) = (middle, sooner),
+            }
+        }
+        if good > 0 {
+            e = self.check_rows(item, &mut rows[good..bad], checks, ctx).err().unwrap_or(e);
+        }
+        Err((good, e))
     }
 
     /// Generated columns, NOT NULL and CHECK.
