@@ -142,3 +142,15 @@ select name, statement, is_holdable, is_binary from pg_cursors order by 1; close
 select 1 from er order by d fetch first 1 row with ties for update skip locked;
 drop table er, im, gn1, cd, cd_p, alt, another_very_long_table_name_that_is_quite_long_indeed_really, a_very_long_table_name_that_is_quite_long_indeed_really_so cascade;
 drop schema al2 cascade;
+-- sequences are asked for the rows that are sent, in their order
+create table lt (n text, k int); insert into lt select md5(g::text), g from generate_series(1, 50) g;
+create sequence lq1; select nextval('lq1'), n from lt order by n limit 5; select currval('lq1');
+create sequence lq2; select nextval('lq2'), n from lt order by n;
+create sequence lq3; select k, nextval('lq3') * 10 + k from lt order by k desc limit 3 offset 2; select currval('lq3');
+create sequence lq4; select nextval('lq4') from lt limit 3; select currval('lq4');
+create sequence lq5; create table lt5 as select nextval('lq5') as id, n from lt order by n; select * from lt5 order by id;
+create sequence lq6; select nextval('lq6') from (select k from lt order by k desc) x limit 2; select currval('lq6');
+create sequence lq7; select nextval('lq7'), k, nextval('lq7') from lt order by k desc limit 3;
+create sequence lq9; with c as (select * from lt where k < 5) select nextval('lq9'), k from c order by k desc; select nextval('lq9') + 1;
+create sequence lq10; select nextval('lq10') as id, k from lt where k < 4 order by id;
+drop table lt, lt5;

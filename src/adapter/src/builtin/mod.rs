@@ -12,6 +12,8 @@ mod information;
 mod names;
 /// Rows of pg_catalog.
 mod pg;
+/// Rows of pg_catalog that tell of sessions.
+mod pg_session;
 /// Rows of `pg_type`.
 mod pg_type;
 pub use pg::{foreign_definition, key_of};

@@ -21,7 +21,7 @@ use plan::{Finishing, Id, Mir, PeekPlan};
 use repr::error::state;
 use repr::{ColType, Deltas, Diff, GlobalId, RelDesc, SqlError, SqlType, Timestamp, Value};
 use sql::hir::{Hir, HirScalar};
-use sql::plan::{AsOfPlan, SelectPlan};
+use sql::plan::{AsOfPlan, Late, SelectPlan};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub(super) struct Running {
     /// Rows to be left out, and rows still wanted after them.
     skip: u64,
     left: u64,
+    /// What is computed over the rows as they are given out, and in which context.
+    late: Option<(Late, EvalCtx)>,
 }
 
 enum RowSource {
@@ -124,9 +126,11 @@ impl Session {
         self.start(hir, finishing, None).await
     }
 
-    pub(super) async fn start_select(&mut self, plan: SelectPlan) -> Result<Running, SqlError> {
+    pub(super) async fn start_select(&mut self, mut plan: SelectPlan) -> Result<Running, SqlError> {
         let at = self.as_of(plan.as_of.as_ref())?;
-        self.start(plan.hir, plan.finishing, at).await
+        let late = plan.take_late().map(|l| (l, self.statement_ctx().1));
+        let running = self.start(plan.hir, plan.finishing, at).await?;
+        Ok(Running { late, ..running })
     }
 
     async fn start(&mut self, hir: Hir, finishing: Finishing, as_of: Option<ReadAt>) -> Result<Running, SqlError> {
@@ -398,7 +402,7 @@ impl Running {
     fn new(source: RowSource, finishing: Finishing, types: Vec<ColType>, session: &Session) -> Result<Running, SqlError> {
         let (skip, left) = (finishing.offset, finishing.limit.unwrap_or(u64::MAX));
         let (cancel, deadline, store) = (session.cancel.clone(), session.deadline, session.shared.store()?);
-        Ok(Running { source, finishing, types, cancel, deadline, store, stage: Stage::New, in_hand: None, skip, left })
+        Ok(Running { source, finishing, types, cancel, deadline, store, stage: Stage::New, in_hand: None, skip, left, late: None })
     }
 
     /// Rows as they come, in a stream that holds a bounded number of them.
@@ -442,6 +446,30 @@ impl Running {
     }
 
     async fn chunk(&mut self) -> Result<Option<Vec<Row>>, SqlError> {
+        loop {
+            let Some(mut rows) = self.finished().await? else { return Ok(None) };
+            let Some((late, ctx)) = &mut self.late else { return Ok(Some(rows)) };
+            let exprs: Vec<_> = late.columns.iter().map(|c| c.1.clone()).collect();
+            // Several calls are made row by row.
+            let together = if exprs.len() == 1 { rows.len() } else { 1 };
+            for part in rows.chunks_mut(together) {
+                let values = super::write::evaluate_plain(&exprs, part, &late.types, ctx)?;
+                for (row, values) in part.iter_mut().zip(values) {
+                    late.columns.iter().zip(values).for_each(|(c, v)| row[c.0] = v);
+                    row.truncate(late.keep);
+                }
+            }
+            let skipped = late.skip.min(rows.len() as u64);
+            late.skip -= skipped;
+            rows.drain(..skipped as usize);
+            if !rows.is_empty() {
+                return Ok(Some(rows));
+            }
+        }
+    }
+
+    /// The next rows without what is computed late.
+    async fn finished(&mut self) -> Result<Option<Vec<Row>>, SqlError> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while self.left > 0 && rows.len() < CHUNK_ROWS && bytes < CHUNK_BYTES {
             let held = match self.in_hand.take() {

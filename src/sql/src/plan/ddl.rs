@@ -1,5 +1,6 @@
 //! CREATE, ALTER, DROP of tables, views, indexes, types.
 
+use super::naming::{key_name, object_name};
 use super::scope::Clause;
 use super::statement::{plain_options, quote_ident, read_only};
 use super::walk::reads;
@@ -876,15 +877,6 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
     }
 }
 
-/// The name of a key that is given none.
-fn key_name(table: &str, columns: &[usize], primary: bool, desc: &RelDesc, taken: &dyn Fn(&str) -> bool) -> String {
-    if primary {
-        return object_name(table, None, "pkey", taken);
-    }
-    let words: Vec<&str> = columns.iter().map(|c| desc.names[*c].as_str()).collect();
-    object_name(table, Some(&words.join("_")), "key", taken)
-}
-
 fn serial_type(name: &str) -> Option<SqlType> {
     match name {
         "smallserial" | "serial2" => Some(SqlType::Int2),
@@ -892,28 +884,6 @@ fn serial_type(name: &str) -> Option<SqlType> {
         "bigserial" | "serial8" => Some(SqlType::Int8),
         _ => None,
     }
-}
-
-/// The name that Postgres gives to what is given none: `first_second_label`, numbered until it is free, the longer of the two words cut
-/// where the whole would be more than 63 bytes.
-pub fn object_name(first: &str, second: Option<&str>, label: &str, taken: &dyn Fn(&str) -> bool) -> String {
-    const BYTES_MAX: usize = 63;
-    let made = |label: &str| {
-        let room = BYTES_MAX.saturating_sub(label.len() + 1 + usize::from(second.is_some()));
-        let (mut a, mut b) = (first.len(), second.map_or(0, str::len));
-        while a + b > room {
-            if a > b {
-                a -= 1
-            } else {
-                b -= 1
-            }
-        }
-        let cut = |s: &str, n: usize| s[..(0..=n).rev().find(|n| s.is_char_boundary(*n)).unwrap_or(0)].to_owned();
-        let words: Vec<String> = [Some(cut(first, a)), second.map(|s| cut(s, b)), Some(label.to_owned())].into_iter().flatten().collect();
-        words.join("_")
-    };
-    let numbered = (1..).map(|n| format!("{label}{n}"));
-    std::iter::once(label.to_owned()).chain(numbered).map(|l| made(&l)).find(|n| !taken(n)).unwrap_or_default()
 }
 
 /// A scalar over level 0 without subqueries as a plain expression.

@@ -186,7 +186,7 @@ impl Binder<'_> {
         }
         for (given, e, span) in checks {
             let text = self.domain_check_text(e, &d.base, p.slice(*span))?;
-            let check = given.clone().unwrap_or_else(|| ddl::object_name(name, None, "check", &|n| d.checks.iter().any(|c| c.0 == n)));
+            let check = given.clone().unwrap_or_else(|| naming::object_name(name, None, "check", &|n| d.checks.iter().any(|c| c.0 == n)));
             d.checks.push((check, text));
         }
         Ok(d)

@@ -1,6 +1,6 @@
 //! FOREIGN KEY: which columns refer to which key.
 
-use super::ddl::object_name;
+use super::naming::object_name;
 use super::*;
 use crate::ast;
 use crate::catalog::{Relation, RelationKind};

@@ -42,6 +42,8 @@ mod func;
 mod group;
 /// MERGE.
 mod merge;
+/// Names that are made.
+mod naming;
 /// ORDER BY, DISTINCT, LIMIT.
 mod order;
 /// Queries.
@@ -81,7 +83,8 @@ pub(crate) mod walk;
 /// Window functions.
 mod window;
 
-pub use ddl::{object_name, with_article, TableShape};
+pub use ddl::{with_article, TableShape};
+pub use naming::object_name;
 pub use scope::check_column_name;
 pub use statement::{bind_default, bind_scalar, coerce_argument, describe, implied_default, plan, quote_ident, result_of};
 pub use types::*;

@@ -423,8 +423,9 @@ impl Binder<'_> {
         let recursive = matches!(b.hir, Hir::LetRec { .. });
         let streamed = is_one_call(&b.hir);
         if order_by.is_empty() && (b.limit.is_some() || b.offset.is_some()) && !b.with_ties && !recursive && !streamed && b.hir.arity() > 0 {
-            // Ties are broken by whole rows.
-            order_by.push(ColumnOrder { column: 0, desc: false, nulls_last: true });
+            // Ties are broken by whole rows. What a sequence gives is no order: it is asked for the rows that are sent.
+            let column = (0..b.hir.arity()).find(|c| !is_asked(&b.hir, *c));
+            order_by.extend(column.map(|column| ColumnOrder { column, desc: false, nulls_last: true }));
         }
         let (limit, offset, hir) = match (known(&b.limit), known(&b.offset)) {
             // Of no rows nothing is evaluated: LIMIT 0 empties the relation.

@@ -199,7 +199,7 @@ impl Binder<'_> {
                     let m = format!("constraint \"{n}\" for domain \"{}\" already exists", d.name);
                     return Err(SqlError::new(state::DUPLICATE_OBJECT, m));
                 }
-                let name = name.clone().unwrap_or_else(|| ddl::object_name(&d.name, None, "check", &taken));
+                let name = name.clone().unwrap_or_else(|| naming::object_name(&d.name, None, "check", &taken));
                 d.checks.push((name, text));
             }
             AlterTypeAction::DropCheck { name, if_exists } => match d.checks.iter().position(|c| c.0 == name.name) {

@@ -234,7 +234,100 @@ pub struct SelectPlan {
     pub locking: Option<&'static str>,
 }
 
+/// Columns that are computed over a query's finished rows.
+#[derive(Clone, Debug)]
+pub struct Late {
+    /// Positions in the result, and what they are over a row as it comes.
+    pub columns: Vec<(usize, HirScalar)>,
+    /// Of a row as it comes: the result's columns, then what only the expressions read.
+    pub types: Vec<ColType>,
+    /// How many columns the result has.
+    pub keep: usize,
+    /// OFFSET: rows that are computed and not sent.
+    pub skip: u64,
+}
+
+/// Whether an expression asks a sequence, and can be computed over a row alone.
+fn asks_sequence(e: &HirScalar) -> bool {
+    let mut found = false;
+    super::walk::rewrite(&mut e.clone(), 0, &mut |s, _| {
+        found |= matches!(s, HirScalar::Call { func, .. } if matches!(func.name, "nextval" | "setval"));
+        !found
+    });
+    found && !crate::has_subquery(e)
+}
+
+/// Whether a column of a query's rows asks a sequence.
+pub fn is_asked(hir: &Hir, column: usize) -> bool {
+    match hir {
+        Hir::Let { body, .. } | Hir::LetRec { body, .. } => is_asked(body, column),
+        Hir::Project { input, outputs } => is_asked(input, outputs[column]),
+        Hir::Map { input, scalars } => column.checked_sub(input.arity()).is_some_and(|i| asks_sequence(&scalars[i])),
+        _ => false,
+    }
+}
+
 impl SelectPlan {
+    /// Takes the items of the select list that ask sequences for values out of the query: they are computed for the rows that are sent, in
+    /// their order, as in Postgres, which computes them above the sorting and the limit.
+    pub fn take_late(&mut self) -> Option<Late> {
+        fn top(hir: &mut Hir) -> &mut Hir {
+            match hir {
+                Hir::Let { body, .. } | Hir::LetRec { body, .. } => top(body),
+                other => other,
+            }
+        }
+        let top = top(&mut self.hir);
+        if matches!(top, Hir::Map { scalars, .. } if scalars.iter().any(asks_sequence)) {
+            let input = Box::new(std::mem::replace(top, Hir::Constant { rows: vec![], types: vec![] }));
+            *top = Hir::Project { outputs: (0..input.arity()).collect(), input };
+        }
+        let Hir::Project { input, outputs } = top else { return None };
+        let Hir::Map { input: base, scalars } = &mut **input else { return None };
+        let n = base.arity();
+        if scalars.iter_mut().any(|s| super::walk::reads(s, |c| c >= n)) {
+            return None;
+        }
+        let project = &mut self.finishing.project;
+        let keep = project.len();
+        let mut columns = Vec::new();
+        for place in 0..keep {
+            let out = outputs[project[place]];
+            let sorted = self.finishing.order_by.iter().any(|o| outputs[o.column] == out);
+            let once = project.iter().filter(|p| outputs[**p] == out).count() == 1;
+            if let Some(e) = out.checked_sub(n).filter(|_| once && !sorted).map(|i| &mut scalars[i]).filter(|e| asks_sequence(e)) {
+                let ty = e.typ().with_nullable(true);
+                columns.push((place, std::mem::replace(e, HirScalar::Literal(Value::Null, ty))));
+            }
+        }
+        // What they read comes with the rows.
+        let find = |list: &mut Vec<usize>, item: usize| {
+            list.iter().position(|x| *x == item).unwrap_or_else(|| {
+                list.push(item);
+                list.len() - 1
+            })
+        };
+        for (_, e) in &mut columns {
+            super::walk::rewrite(e, 0, &mut |s, d| {
+                if let HirScalar::Column(c, _) = s {
+                    if c.level == d {
+                        let output = find(outputs, c.column);
+                        c.column = find(project, output);
+                    }
+                }
+                true
+            });
+        }
+        let types = self.hir.types();
+        let types = self.finishing.project.iter().map(|p| types[*p].clone()).collect();
+        if columns.is_empty() {
+            return None;
+        }
+        let skip = std::mem::take(&mut self.finishing.offset);
+        self.finishing.limit = self.finishing.limit.map(|n| n.saturating_add(skip));
+        Some(Late { columns, types, keep, skip })
+    }
+
     /// The query as a relation with exactly `desc`'s columns, LIMIT included: what a view maintains. Its order, which says nothing about
     /// a relation's rows, is still there to be found (`ordered`).
     pub fn into_relation(self) -> Hir {
