@@ -363,6 +363,11 @@ def test_sqlalchemy(shop):
         assert c.execute(sa.select(sa.func.count()).select_from(users)).scalar() == 2
     with pytest.raises(sa.exc.IntegrityError), engine.begin() as c:
         c.execute(users.insert(), {"id": 1, "name": "again"})
+    # The level that a connection had is set again when it goes back.
+    with engine.connect().execution_options(isolation_level="READ COMMITTED") as c:
+        assert c.get_isolation_level() == "READ COMMITTED"
+    with engine.connect() as c:
+        assert c.get_isolation_level() == "SERIALIZABLE"
     meta.drop_all(engine)
     engine.dispose()
 

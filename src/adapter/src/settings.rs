@@ -79,7 +79,7 @@ const DEFS: &[Def] = &[
         "Sets default text search configuration.",
     ),
     def("default_transaction_deferrable", "off", Check::Bool, "Sets the default deferrable status of new transactions."),
-    def("default_transaction_isolation", "strict serializable", Check::OneOf(ISOLATION), "Sets the transaction isolation level of each new transaction."),
+    def("default_transaction_isolation", "serializable", Check::OneOf(ISOLATION), "Sets the transaction isolation level of each new transaction."),
     def("default_transaction_read_only", "off", Check::Bool, "Sets the default read-only status of new transactions."),
     def("escape_string_warning", "on", Check::Bool, "Warn about backslash escapes in ordinary string literals."),
     def("extra_float_digits", "1", Check::Int { min: -15, max: 3 }, "Sets the number of digits displayed for floating-point values."),
@@ -124,7 +124,7 @@ const DEFS: &[Def] = &[
         Check::Bool,
         "Whether to defer a read-only serializable transaction until it can be executed with no possible serialization failures: it always can.",
     ),
-    def("transaction_isolation", "strict serializable", Check::OneOf(ISOLATION), "Sets the current transaction's isolation level."),
+    def("transaction_isolation", "serializable", Check::OneOf(ISOLATION), "Sets the current transaction's isolation level."),
     def("transaction_read_only", "off", Check::Bool, "Sets the current transaction's read-only status."),
 ];
 
@@ -431,9 +431,6 @@ impl Settings {
     }
     pub fn optimizer_enabled(&self) -> bool {
         self.value("optimizer") == "on"
-    }
-    pub fn is_strict(&self) -> bool {
-        self.value("transaction_isolation") == "strict serializable"
     }
     /// Schemas in search order, without `pg_catalog` (which is always first unless named).
     pub fn search_path(&self) -> Vec<String> {

@@ -16,7 +16,7 @@ mod pg;
 mod pg_session;
 /// Rows of `pg_type`.
 mod pg_type;
-pub use pg::{foreign_definition, key_of};
+pub use pg::{foreign_definition, key_of, shown_expression};
 /// Rows of rd_catalog: what runs, how far it is, what it holds.
 mod rd;
 
@@ -179,7 +179,7 @@ pub fn rows(id: GlobalId, ctx: &BuiltinCtx<'_>) -> Vec<Vec<Value>> {
         let at = ctx.sequences.position(id, s);
         return vec![vec![Value::Int8(at.value), Value::Int8(0), Value::Bool(at.called)]];
     };
-    let mut rel = Rows { desc: &d.desc, rows: Vec::new() };
+    let mut rel = Rows { desc: &d.desc, rows: Vec::new(), places: Vec::new() };
     match d.schema {
         "pg_catalog" => pg::fill(d.name, &mut rel, ctx),
         "information_schema" => information::fill(d.name, &mut rel, ctx),
@@ -192,16 +192,24 @@ pub fn rows(id: GlobalId, ctx: &BuiltinCtx<'_>) -> Vec<Vec<Value>> {
 pub(crate) struct Rows<'a> {
     desc: &'a RelDesc,
     rows: Vec<Vec<Value>>,
+    /// Where the values of the last row went: those of the next mostly go there too.
+    places: Vec<usize>,
 }
 
 impl Rows<'_> {
     fn add(&mut self, values: Vec<(&str, Value)>) {
         let mut row: Vec<Value> = self.desc.types.iter().map(|t| if t.nullable { Value::Null } else { zero(&t.ty) }).collect();
-        for (name, value) in values {
-            match self.desc.names.iter().position(|n| n == name) {
-                Some(i) => row[i] = fit(value, &self.desc.types[i]),
-                None => debug_assert!(false, "no column {name}"),
+        for (n, (name, value)) in values.into_iter().enumerate() {
+            let again = self.places.get(n).copied().filter(|i| self.desc.names[*i] == name);
+            let Some(i) = again.or_else(|| self.desc.names.iter().position(|x| x == name)) else {
+                debug_assert!(false, "no column {name}");
+                continue;
+            };
+            if again.is_none() {
+                self.places.truncate(n);
+                self.places.push(i);
             }
+            row[i] = fit(value, &self.desc.types[i]);
         }
         self.rows.push(row);
     }

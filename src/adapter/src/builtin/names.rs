@@ -6,7 +6,7 @@ use crate::planner::{captured_ctx, quote, type_by_oid, Planner, SessionCatalog};
 use expr::{CatalogView, EvalCtx};
 use repr::error::state;
 use repr::{GlobalId, SqlError, SqlType};
-use sql::plan::deparse::{domain_text, expr_text, query_text, Style};
+use sql::plan::deparse::{domain_text, expr_text, named_type, query_text, Style};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -78,10 +78,10 @@ impl Names {
         std::iter::once("pg_catalog").chain(self.search_path.iter().map(String::as_str)).find(|s| known(s)) == Some(schema)
     }
 
-    /// A stored text of an item, written anew: `write` gets the catalog under the search path of who made the item, and under this one.
-    fn deparsed(&self, item: &Item, write: impl FnOnce(&SessionCatalog<'_>, &SessionCatalog<'_>) -> String) -> String {
+    /// The catalog as it is for the texts of an item, under a search path.
+    fn session<R>(&self, search_path: Vec<String>, item: &Item, then: impl FnOnce(&SessionCatalog<'_>) -> R) -> R {
         let planner = Planner::default();
-        let of = |search_path: Vec<String>| SessionCatalog {
+        then(&SessionCatalog {
             catalog: self.catalog.clone(),
             planner: &planner,
             ctx: EvalCtx {
@@ -92,8 +92,12 @@ impl Names {
             search_path,
             temp_schema: None,
             opaque: None,
-        };
-        write(&of(item.captured.search_path.clone()), &of(self.search_path.clone()))
+        })
+    }
+
+    /// A stored text of an item, written anew: `write` gets the catalog under the search path of who made the item, and under this one.
+    fn deparsed(&self, item: &Item, write: impl FnOnce(&SessionCatalog<'_>, &SessionCatalog<'_>) -> String) -> String {
+        self.session(item.captured.search_path.clone(), item, |of| self.session(self.search_path.clone(), item, |reader| write(of, reader)))
     }
 
     /// A condition of a domain.
@@ -104,6 +108,18 @@ impl Names {
             }
             _ => text.to_owned(),
         }
+    }
+
+    /// What a column of an expression over a relation's row is called, and its type.
+    pub(super) fn named_type(&self, text: &str, relation: u32) -> Option<(String, repr::ColType)> {
+        let item = self.item(relation)?;
+        self.session(item.captured.search_path.clone(), item, |of| named_type(text, &item.desc, of))
+    }
+
+    /// The columns of relations that a view reads.
+    pub(super) fn columns_read(&self, view: &Item) -> std::collections::BTreeSet<(GlobalId, usize)> {
+        let (ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. }) = &view.kind else { return Default::default() };
+        self.session(view.captured.search_path.clone(), view, |of| sql::plan::text::columns_read(("", ""), query, of)).unwrap_or_default()
     }
 
     pub(super) fn shown(&self, schema: &str, name: &str) -> String {

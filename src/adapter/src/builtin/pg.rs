@@ -1,6 +1,7 @@
 //! Rows of pg_catalog.
 
 use super::names::quote_if_needed;
+use super::pg_type::Form;
 use super::{defs, int, oid, text, vector, BuiltinCtx, Names, Rows, OWNER, OWNER_NAME, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind};
 use crate::planner::DATABASE;
@@ -12,6 +13,7 @@ use repr::{ColType, SqlType, Value};
 pub const DATABASE_OID: u32 = 5;
 const HEAP_AM: u32 = 2;
 const BTREE_AM: u32 = 403;
+const HASH_AM: u32 = 405;
 /// OIDs of the catalogs, as `classid` has them.
 pub const CLASS: u32 = 1259;
 pub const TYPE: u32 = 1247;
@@ -30,14 +32,14 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "pg_class" => classes(c, out),
-        "pg_attribute" => attributes(c, out),
+        "pg_attribute" => attributes(c, ctx.names, out),
         "pg_attrdef" => {
             for (item, n, d) in defaults(c) {
                 out.add(vec![("oid", oid(default_oid(&item, n))), ("adrelid", oid(item.oid())), ("adnum", int(n)), ("adbin", Value::Text(d))]);
             }
         }
         "pg_type" => super::pg_type::types(c, out),
-        "pg_index" => indexes(c, out),
+        "pg_index" => indexes(c, ctx.names, out),
         "pg_constraint" => {
             for k in constraints(c) {
                 out.add(vec![
@@ -50,7 +52,12 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("contypid", oid(k.domain)),
                     ("conindid", oid(k.index)),
                     ("conislocal", Value::Bool(true)),
-                    ("conkey", Value::array(k.columns.iter().map(|n| Value::Int2(*n as i16 + 1)).collect())),
+                    ("connoinherit", Value::Bool(!matches!(k.what, Constrained::Check(_)))),
+                    ("conkey", if k.domain != 0 { Value::Null } else { numbers(&k.named_columns(c)) }),
+                    ("conbin", if let Constrained::Check(check) = &k.what { text(check) } else { Value::Null }),
+                    ("conpfeqop", k.equalities(c, equality)),
+                    ("conppeqop", k.equalities(c, |parent, _| equality(parent, parent))),
+                    ("conffeqop", k.equalities(c, |_, child| equality(child, child))),
                     ("condeferrable", Value::Bool(k.foreign().is_some_and(|f| f.deferrable))),
                     ("condeferred", Value::Bool(k.foreign().is_some_and(|f| f.deferred))),
                     ("confrelid", oid(k.foreign().map_or(0, |f| f.parent.0 as u32))),
@@ -162,6 +169,8 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("oprcom", oid(o.commutator)),
                     ("oprnegate", oid(o.negator)),
                     ("oprcode", oid(o.func)),
+                    ("oprrest", oid(o.rest)),
+                    ("oprjoin", oid(o.join)),
                 ]);
             }
         }
@@ -172,7 +181,11 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     pgdata::CastContext::Assignment => "a",
                     pgdata::CastContext::Explicit => "e",
                 };
-                let method = if k.func != 0 { "f" } else { "b" };
+                let method = match k.method {
+                    pgdata::CastMethod::Function => "f",
+                    pgdata::CastMethod::InOut => "i",
+                    pgdata::CastMethod::Binary => "b",
+                };
                 out.add(vec![
                     ("oid", oid(k.oid)),
                     ("castsource", oid(k.source)),
@@ -185,7 +198,18 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         }
         "pg_aggregate" => {
             for a in pgdata::aggregates() {
-                out.add(vec![("aggfnoid", oid(a.oid)), ("aggkind", Value::Text(a.kind.to_string())), ("aggnumdirectargs", int(i64::from(a.direct_args)))]);
+                out.add(vec![
+                    ("aggfnoid", oid(a.oid)),
+                    ("aggkind", Value::Text(a.kind.to_string())),
+                    ("aggnumdirectargs", int(i64::from(a.direct_args))),
+                    ("aggtransfn", oid(a.trans_func)),
+                    ("aggfinalfn", oid(a.final_func)),
+                    ("aggfinalmodify", text("r")),
+                    ("aggmfinalmodify", text("r")),
+                    ("aggsortop", oid(a.sort_op)),
+                    ("aggtranstype", oid(a.trans_type)),
+                    ("agginitval", a.init.map_or(Value::Null, text)),
+                ]);
             }
         }
         "pg_collation" => {
@@ -237,7 +261,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("rngtypid", oid(r.oid)),
                     ("rngsubtype", oid(r.subtype.oid())),
                     ("rngmultitypid", oid(r.multirange_oid)),
-                    ("rngcollation", oid(if r.subtype.is_string() { 100 } else { 0 })),
+                    ("rngcollation", oid(collation(&r.subtype))),
                     ("rngsubopc", oid(class.map_or(0, |c| c.oid))),
                     ("rngcanonical", oid(0)),
                     ("rngsubdiff", oid(0)),
@@ -298,7 +322,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         }
         "pg_language" => {
             for (o, n) in [(12, "internal"), (13, "c"), (14, "sql")] {
-                out.add(vec![("oid", oid(o)), ("lanname", text(n)), ("lanowner", oid(OWNER))]);
+                out.add(vec![("oid", oid(o)), ("lanname", text(n)), ("lanowner", oid(OWNER)), ("lanpltrusted", Value::Bool(n == "sql"))]);
             }
         }
         "pg_settings" => {
@@ -320,10 +344,15 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("tablename", text(&i.name)),
                     ("tableowner", text("riverdelta")),
                     ("hasindexes", Value::Bool(has_index(c, i))),
+                    ("hasrules", Value::Bool(false)),
+                    ("hastriggers", Value::Bool(has_triggers(c, i))),
+                    ("rowsecurity", Value::Bool(false)),
                 ]);
             }
             for d in defs().iter().filter(|d| d.kind == 'r') {
-                out.add(vec![("schemaname", text(d.schema)), ("tablename", text(d.name)), ("tableowner", text("riverdelta"))]);
+                let flags = ["hasindexes", "hasrules", "hastriggers", "rowsecurity"].map(|f| (f, Value::Bool(false)));
+                let place = [("schemaname", text(d.schema)), ("tablename", text(d.name)), ("tableowner", text("riverdelta"))];
+                out.add(place.into_iter().chain(flags).collect());
             }
         }
         "pg_views" => {
@@ -404,6 +433,11 @@ fn has_index(c: &Catalog, i: &Item) -> bool {
     index_list(c).iter().any(|x| x.on == i.oid())
 }
 
+/// A foreign key is a trigger in PostgreSQL, on both tables.
+fn has_triggers(c: &Catalog, i: &Item) -> bool {
+    matches!(&i.kind, ItemKind::Table(t) if !t.foreign.is_empty()) || !c.referring(i.id).is_empty()
+}
+
 fn classes(c: &Catalog, out: &mut Rows<'_>) {
     let ns = |name: &str| oid(namespace_oid(c, name).unwrap_or(0));
     for i in c.items() {
@@ -431,12 +465,11 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
             ("relchecks", int(checks as i64)),
             ("reltuples", int(-1)),
             ("relhasindex", Value::Bool(has_index(c, i))),
-            // A foreign key is a trigger there, on both tables.
-            ("relhastriggers", Value::Bool(matches!(&i.kind, ItemKind::Table(t) if !t.foreign.is_empty()) || !c.referring(i.id).is_empty())),
+            ("relhastriggers", Value::Bool(has_triggers(c, i))),
             ("relhasrules", Value::Bool(matches!(i.kind, ItemKind::View { .. } | ItemKind::MaterializedView { .. }))),
             ("relispopulated", Value::Bool(true)),
             ("reloptions", options(i)),
-            ("relreplident", text(if kind == 'c' { "n" } else { "d" })),
+            ("relreplident", text(if matches!(kind, 'r' | 'm') { "d" } else { "n" })),
         ]);
     }
     for x in index_list(c) {
@@ -446,10 +479,10 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
             ("relname", text(&x.name)),
             ("relnamespace", ns(&schema)),
             ("relowner", oid(OWNER)),
-            ("relam", oid(BTREE_AM)),
+            ("relam", oid(x.method())),
             ("relkind", text("i")),
             ("relpersistence", text(if schema.starts_with("pg_temp_") { "t" } else { "p" })),
-            ("relnatts", int(x.columns.len() as i64)),
+            ("relnatts", int((x.columns.len() + x.include.len()) as i64)),
             ("relispopulated", Value::Bool(true)),
             ("relreplident", text("n")),
         ]);
@@ -470,28 +503,28 @@ fn classes(c: &Catalog, out: &mut Rows<'_>) {
     }
 }
 
-fn attributes(c: &Catalog, out: &mut Rows<'_>) {
-    let mut add = |relation: u32, n: usize, name: &str, ty: &ColType, has_default: bool, (identity, generated): (&str, &str)| {
-        let t = pgdata::type_by_oid(ty.ty.oid());
+fn attributes(c: &Catalog, names: &Names, out: &mut Rows<'_>) {
+    let mut add = |relation: u32, n: usize, name: &str, ty: &ColType, collation: u32, has_default: bool, (identity, generated): (&str, &str)| {
+        let form = Form::of(&ty.ty);
         out.add(vec![
             ("attrelid", oid(relation)),
             ("attname", text(name)),
             ("atttypid", oid(ty.ty.oid())),
             ("attstattarget", int(-1)),
-            ("attlen", int(i64::from(ty.ty.typlen()))),
+            ("attlen", int(i64::from(form.len))),
             ("attnum", int(n as i64)),
             ("attndims", int(i64::from(matches!(ty.ty, SqlType::Array(_))))),
             ("attcacheoff", int(-1)),
             ("atttypmod", int(i64::from(ty.typmod))),
-            ("attbyval", Value::Bool(t.is_some_and(|t| t.by_val))),
-            ("attalign", text("i")),
-            ("attstorage", text(storage(&ty.ty))),
+            ("attbyval", Value::Bool(form.by_val)),
+            ("attalign", Value::Text(form.align.into())),
+            ("attstorage", Value::Text(form.storage.into())),
             ("attnotnull", Value::Bool(!ty.nullable)),
             ("atthasdef", Value::Bool(has_default)),
             ("attidentity", text(identity)),
             ("attgenerated", text(generated)),
             ("attislocal", Value::Bool(true)),
-            ("attcollation", oid(collation(&ty.ty))),
+            ("attcollation", oid(collation)),
         ]);
     };
     for i in c.items() {
@@ -507,31 +540,31 @@ fn attributes(c: &Catalog, out: &mut Rows<'_>) {
         let declared = matches!(i.kind, ItemKind::Table(_) | ItemKind::SourceTable { .. });
         for (n, (name, ty)) in i.desc.names.iter().zip(&i.desc.types).enumerate() {
             let ty = if declared { ty.clone() } else { ty.clone().with_nullable(true) };
-            add(i.oid(), n + 1, name, &ty, has_default(n), marks(n));
+            add(i.oid(), n + 1, name, &ty, collation(&ty.ty), has_default(n), marks(n));
         }
         if let ItemKind::Sequence(_) = &i.kind {
             let desc = super::sequence_desc();
             for (n, (name, ty)) in desc.names.iter().zip(&desc.types).enumerate() {
-                add(i.oid(), n + 1, name, ty, false, ("", ""));
+                add(i.oid(), n + 1, name, ty, collation(&ty.ty), false, ("", ""));
             }
         }
         if let ItemKind::Type(SqlType::Record(r)) = &i.kind {
             for (n, (name, ty)) in r.fields.iter().enumerate() {
-                add(i.oid(), n + 1, name, ty, false, ("", ""));
+                add(i.oid(), n + 1, name, ty, collation(&ty.ty), false, ("", ""));
             }
         }
     }
     for x in index_list(c) {
-        let Some(base) = c.item(repr::GlobalId(u64::from(x.on))) else { continue };
-        for (n, column) in x.columns.iter().enumerate() {
-            if let Some(k) = *column {
-                add(x.oid, n + 1, &base.desc.names[k], &base.desc.types[k].clone().with_nullable(true), false, ("", ""));
-            }
+        for (n, (name, ty)) in x.attributes(c, names).into_iter().enumerate() {
+            let order = collation(&ty.ty);
+            // A hash index keeps hashes.
+            let ty = if x.def.hash { SqlType::Int4.nullable() } else { ty.with_nullable(true) };
+            add(x.oid, n + 1, &name, &ty, order, false, ("", ""));
         }
     }
     for d in defs() {
         for (n, (name, ty)) in d.desc.names.iter().zip(&d.desc.types).enumerate() {
-            add(d.oid, n + 1, name, ty, false, ("", ""));
+            add(d.oid, n + 1, name, ty, collation(&ty.ty), false, ("", ""));
         }
     }
 }
@@ -542,15 +575,6 @@ pub fn collation(ty: &SqlType) -> u32 {
         SqlType::Array(e) => collation(e),
         SqlType::UserRange(_) | SqlType::Enum(_) => 0,
         t => pgdata::type_by_oid(t.oid()).map_or(0, |t| t.collation),
-    }
-}
-
-/// `attstorage`: plain, main or extended.
-pub fn storage(ty: &SqlType) -> &'static str {
-    match ty.base() {
-        SqlType::Numeric | SqlType::Inet | SqlType::Cidr => "m",
-        t if t.typlen() < 0 => "x",
-        _ => "p",
     }
 }
 
@@ -589,11 +613,31 @@ fn procs(out: &mut Rows<'_>) {
             ("proretset", Value::Bool(p.returns_set)),
             ("provolatile", Value::Text(p.volatility.to_string())),
             ("proparallel", Value::Text(p.parallel.to_string())),
+            ("proleakproof", Value::Bool(p.leakproof)),
+            ("procost", Value::Float4(p.cost)),
+            ("prorows", Value::Float4(p.rows)),
+            ("provariadic", oid(p.variadic)),
             ("pronargs", int(p.args.len() as i64)),
+            ("pronargdefaults", int(p.defaults.len() as i64)),
+            ("proargdefaults", if p.defaults.is_empty() { Value::Null } else { Value::Text(p.defaults.join(", ")) }),
+            ("proallargtypes", p.all_args.as_ref().map_or(Value::Null, |a| Value::array(a.iter().map(|a| Value::UInt4(*a)).collect()))),
+            ("proargmodes", p.modes.as_ref().map_or(Value::Null, |m| Value::array(m.iter().map(|m| Value::Text(m.to_string())).collect()))),
+            ("proargnames", if p.arg_names.is_empty() { Value::Null } else { Value::array(p.arg_names.iter().map(|n| text(n)).collect()) }),
             ("prorettype", oid(p.ret)),
             ("proargtypes", vector(p.args.iter().map(|a| Value::UInt4(*a)).collect())),
             ("prosrc", text(p.src)),
         ]);
+    }
+}
+
+/// An expression over a relation's row as a key of an index is shown: in brackets, unless it is a call.
+pub fn shown_expression(text: &str, on: u32, names: &Names, pretty: bool) -> String {
+    let text = names.expression(text, on, pretty);
+    let name = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(0);
+    if name > 0 && bracketed(&text[name..]) {
+        text
+    } else {
+        format!("({text})")
     }
 }
 
@@ -605,12 +649,59 @@ struct Index {
     /// Positions of the columns; `None` for an expression.
     columns: Vec<Option<usize>>,
     texts: Vec<String>,
+    /// Columns that it has beside its keys.
+    include: Vec<usize>,
     unique: bool,
     primary: bool,
     def: crate::catalog::IndexDef,
 }
 
 impl Index {
+    fn method(&self) -> u32 {
+        if self.def.hash {
+            HASH_AM
+        } else {
+            BTREE_AM
+        }
+    }
+
+    /// Names and types of what a key or an included column holds, as declared; an expression is called by what it is.
+    fn attributes(&self, c: &Catalog, names: &Names) -> Vec<(String, ColType)> {
+        let Some(base) = c.item(repr::GlobalId(u64::from(self.on))) else { return vec![] };
+        let column = |k: usize| (base.desc.names[k].clone(), base.desc.types[k].clone());
+        let mut out: Vec<(String, ColType)> = Vec::new();
+        for (column_of, text) in self.columns.iter().zip(&self.texts) {
+            let (name, ty) = match column_of {
+                Some(k) => column(*k),
+                None => names.named_type(text, self.on).unwrap_or_else(|| ("expr".into(), SqlType::Text.nullable())),
+            };
+            let taken = |n: &str| out.iter().any(|o| o.0 == n);
+            let free = (1..).map(|k| format!("{name}{k}")).find(|n| !taken(n)).filter(|_| taken(&name));
+            out.push((free.unwrap_or(name), ty));
+        }
+        out.extend(self.include.iter().map(|k| column(*k)));
+        out
+    }
+
+    /// The types of the keys.
+    fn key_types(&self, c: &Catalog, names: &Names) -> Vec<SqlType> {
+        let Some(base) = c.item(repr::GlobalId(u64::from(self.on))) else { return vec![] };
+        let of = |(k, text): (&Option<usize>, &String)| match k {
+            Some(k) => base.desc.types[*k].ty.clone(),
+            None => names.named_type(text, self.on).map_or(SqlType::Text, |t| t.1.ty),
+        };
+        self.columns.iter().zip(&self.texts).map(of).collect()
+    }
+
+    /// `pg_index.indclass` of a key: the class that it names, or the default of its type.
+    fn class(&self, n: usize, ty: &SqlType) -> u32 {
+        let named = self.def.order.get(n).and_then(|o| o.split_whitespace().find(|w| w.ends_with("_ops")));
+        let classes = || pgdata::opclasses().iter().filter(|k| k.method == self.method());
+        let of = |ty: u32| classes().find(|k| k.is_default && k.in_type == ty).map(|k| k.oid);
+        let by_name = |name: &str| classes().find(|k| k.name == name).map(|k| k.oid);
+        named.and_then(by_name).or_else(|| of(ty.base().oid())).or_else(|| of(class_type(ty))).unwrap_or(0)
+    }
+
     /// `pg_index.indoption` of a key: 1 DESC, 2 NULLS FIRST.
     fn option(&self, n: usize) -> i16 {
         let order = self.def.order.get(n).map_or("", String::as_str);
@@ -624,13 +715,12 @@ impl Index {
         if self.columns[n].is_some() {
             return self.texts[n].clone();
         }
-        let text = names.expression(&self.texts[n], self.on, pretty);
-        let name = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(0);
-        if name > 0 && bracketed(&text[name..]) {
-            text
-        } else {
-            format!("({text})")
-        }
+        shown_expression(&self.texts[n], self.on, names, pretty)
+    }
+
+    /// The keys that are no columns.
+    fn expressions(&self) -> Vec<&str> {
+        self.columns.iter().zip(&self.texts).filter(|(k, _)| k.is_none()).map(|(_, t)| t.as_str()).collect()
     }
 
     fn definition(&self, c: &Catalog, names: &Names, pretty: bool) -> String {
@@ -658,7 +748,19 @@ fn index_list(c: &Catalog) -> Vec<Index> {
                 let Some(base) = c.item(*on) else { continue };
                 let columns = key.iter().map(|k| base.desc.names.iter().position(|n| k.trim_matches('"') == n)).collect();
                 let unique = matches!(&base.kind, ItemKind::Table(t) if t.unique.iter().any(|u| u.index && u.name == i.name) || t.computed_keys.iter().any(|k| k.name == i.name));
-                out.push(Index { oid: i.oid(), name: i.name.clone(), on: on.0 as u32, columns, texts: key.clone(), unique, primary: false, def: def.clone() });
+                let place = |name: &String| base.desc.names.iter().position(|n| name.trim_matches('"').replace("\"\"", "\"") == *n);
+                let include = def.include.iter().filter_map(place).collect();
+                out.push(Index {
+                    oid: i.oid(),
+                    name: i.name.clone(),
+                    on: on.0 as u32,
+                    columns,
+                    texts: key.clone(),
+                    include,
+                    unique,
+                    primary: false,
+                    def: def.clone(),
+                });
             }
             ItemKind::Table(t) => {
                 for (n, (k, primary)) in t.primary_key.iter().map(|k| (k, true)).chain(t.unique.iter().map(|k| (k, false))).enumerate() {
@@ -671,6 +773,7 @@ fn index_list(c: &Catalog) -> Vec<Index> {
                         on: i.oid(),
                         columns: k.columns.iter().map(|c| Some(*c)).collect(),
                         texts: k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect(),
+                        include: vec![],
                         unique: true,
                         primary,
                         def: crate::catalog::IndexDef { equal_nulls: k.equal_nulls, ..Default::default() },
@@ -691,6 +794,70 @@ pub fn index_columns(c: &Catalog) -> Vec<(u32, u32, Vec<usize>)> {
         (x.oid, x.on, if named.len() < x.columns.len() { vec![0] } else { named })
     })
     .collect()
+}
+
+/// The type for which operators and operator classes of a type are declared, where it has none of its own.
+fn class_type(ty: &SqlType) -> u32 {
+    match ty.base() {
+        SqlType::Array(_) => pgdata::pseudo::ANYARRAY,
+        SqlType::Enum(_) => pgdata::pseudo::ANYENUM,
+        SqlType::Record(_) => pgdata::pseudo::RECORD,
+        SqlType::UserRange(_) => pgdata::pseudo::ANYRANGE,
+        SqlType::UserMultirange(_) => pgdata::pseudo::ANYMULTIRANGE,
+        SqlType::Varchar => SqlType::Text.oid(),
+        SqlType::Cidr => SqlType::Inet.oid(),
+        SqlType::Reg(_) => SqlType::Oid.oid(),
+        ty => match pgdata::type_by_oid(ty.oid()).map(|t| t.kind) {
+            Some('r') => pgdata::pseudo::ANYRANGE,
+            Some('m') => pgdata::pseudo::ANYMULTIRANGE,
+            _ => ty.oid(),
+        },
+    }
+}
+
+/// The operator `=` between two types; 0 for none.
+fn equality(a: &SqlType, b: &SqlType) -> u32 {
+    let of = |a: u32, b: u32| pgdata::operators_by_name("=").find(|o| o.left == a && o.right == b).map(|o| o.oid);
+    of(a.base().oid(), b.base().oid()).or_else(|| of(class_type(a), class_type(b))).unwrap_or(0)
+}
+
+/// Schema and name of a type, arrays and row types of relations too.
+pub fn type_place(c: &Catalog, oid: u32) -> Option<(String, String)> {
+    if let Some(t) = pgdata::type_by_oid(oid) {
+        let schema = pgdata::namespaces().iter().find(|n| n.oid == t.namespace).map_or("pg_catalog", |n| n.name);
+        return Some((schema.into(), t.name.into()));
+    }
+    c.items().find_map(|i| {
+        let (own, array, name) = match &i.kind {
+            ItemKind::Type(SqlType::UserRange(r)) if [r.multirange_oid, r.multirange_array_oid].contains(&oid) => {
+                (r.multirange_oid, r.multirange_array_oid, &r.multirange_name)
+            }
+            ItemKind::Type(SqlType::Record(r)) => (r.oid, r.array_oid, &i.name),
+            ItemKind::Type(t) => (t.oid(), t.array_oid(), &i.name),
+            ItemKind::Domain(d) => (d.oid, d.array_oid, &i.name),
+            _ if i.is_relation() => (i.row_type_oid(), 0, &i.name),
+            _ => return None,
+        };
+        match oid {
+            _ if oid == own => Some((i.schema.clone(), name.clone())),
+            _ if oid == array => Some((i.schema.clone(), format!("_{name}"))),
+            _ => None,
+        }
+    })
+}
+
+/// The columns of a row that an expression without subqueries names, each once.
+pub fn columns_in(text: &str, desc: &repr::RelDesc) -> Vec<usize> {
+    let mut out = Vec::new();
+    if let Ok(e) = sql::parse::parse_expr(text) {
+        sql::ast::walk::visit(&e, &mut |e| {
+            if let sql::ast::ExprKind::Column(parts) = &*e.kind {
+                out.extend(parts.last().and_then(|p| desc.names.iter().position(|n| *n == p.name)).filter(|n| !out.contains(n)));
+            }
+            true
+        });
+    }
+    out
 }
 
 /// Whether one pair of brackets holds all of the text.
@@ -762,14 +929,16 @@ pub fn key_index(c: &Catalog, schema: &str, name: &str) -> Option<u32> {
     })
 }
 
-fn indexes(c: &Catalog, out: &mut Rows<'_>) {
+fn indexes(c: &Catalog, names: &Names, out: &mut Rows<'_>) {
     for x in index_list(c) {
         let n = x.columns.len();
-        let key = x.columns.iter().map(|k| Value::Int2(k.map_or(0, |k| k as i16 + 1))).collect();
+        let number = |k: usize| Value::Int2(k as i16 + 1);
+        let key = x.columns.iter().map(|k| k.map_or(Value::Int2(0), number)).chain(x.include.iter().map(|k| number(*k))).collect();
+        let types = x.key_types(c, names);
         out.add(vec![
             ("indexrelid", oid(x.oid)),
             ("indrelid", oid(x.on)),
-            ("indnatts", int(n as i64)),
+            ("indnatts", int((n + x.include.len()) as i64)),
             ("indnkeyatts", int(n as i64)),
             ("indisunique", Value::Bool(x.unique)),
             ("indisprimary", Value::Bool(x.primary)),
@@ -778,12 +947,12 @@ fn indexes(c: &Catalog, out: &mut Rows<'_>) {
             ("indisready", Value::Bool(true)),
             ("indislive", Value::Bool(true)),
             ("indkey", vector(key)),
-            ("indcollation", vector(vec![Value::UInt4(0); n])),
-            ("indclass", vector(vec![Value::UInt4(0); n])),
+            ("indcollation", vector(types.iter().map(|t| Value::UInt4(collation(t))).collect())),
+            ("indclass", vector(types.iter().enumerate().map(|(k, t)| Value::UInt4(x.class(k, t))).collect())),
             ("indoption", vector((0..n).map(|k| Value::Int2(x.option(k))).collect())),
             ("indnullsnotdistinct", Value::Bool(x.def.equal_nulls)),
             ("indpred", x.def.filter.clone().map_or(Value::Null, Value::Text)),
-            ("indexprs", if x.columns.contains(&None) { Value::Text(x.texts.join(", ")) } else { Value::Null }),
+            ("indexprs", if x.columns.contains(&None) { Value::Text(x.expressions().join(", ")) } else { Value::Null }),
         ]);
     }
 }
@@ -842,6 +1011,20 @@ impl ConstraintRow {
             Constrained::Check(_) => "c",
             Constrained::Foreign(_) => "f",
         }
+    }
+
+    /// The columns that it is about, those that a condition names in their order.
+    pub fn named_columns(&self, c: &Catalog) -> Vec<usize> {
+        let Constrained::Check(check) = &self.what else { return self.columns.clone() };
+        c.item(repr::GlobalId(u64::from(self.relation))).map_or_else(Vec::new, |i| columns_in(check, &i.desc))
+    }
+
+    /// Operators of a foreign key, for each of its columns that of the types of the parent's column and of its own.
+    fn equalities(&self, c: &Catalog, of: impl Fn(&SqlType, &SqlType) -> u32) -> Value {
+        let Some(f) = self.foreign() else { return Value::Null };
+        let (Some(parent), Some(child)) = (c.item(f.parent), c.item(repr::GlobalId(u64::from(self.relation)))) else { return Value::Null };
+        let pairs = f.parent_columns.iter().zip(&self.columns).map(|(p, k)| of(&parent.desc.types[*p].ty, &child.desc.types[*k].ty));
+        Value::array(pairs.map(Value::UInt4).collect())
     }
 
     pub fn foreign(&self) -> Option<&crate::catalog::ForeignKey> {

@@ -4,6 +4,7 @@
 //! A NULL in a unique (not primary) key never collides, unless it says NULLS NOT DISTINCT.
 
 use super::foreign::{Counted, Foreign};
+use crate::builtin::{shown_expression, Names};
 use crate::catalog::{Catalog, Item, ItemKind};
 use crate::changes::Changes;
 use crate::planner::Planner;
@@ -80,6 +81,11 @@ impl Keys {
                 }
             })
             .collect();
+        let names = Names::new(catalog.clone(), item.captured.search_path.clone(), Vec::new());
+        let shown = |text: &String| match item.desc.names.iter().any(|n| text.trim_matches('"') == n) {
+            true => text.clone(),
+            false => shown_expression(text, item.oid(), &names, true),
+        };
         for k in &table.computed_keys {
             let (keys, filter, ctx) = planner.computed_key(catalog, item, k)?;
             let types = item.desc.types.clone();
@@ -90,7 +96,7 @@ impl Keys {
                 equal_nulls: k.equal_nulls,
                 live: KeyedRows::new(key_types.clone(), (0..key_types.len()).collect()),
                 codec: RowCodec::new(key_types),
-                computed: Some(Computed { keys, filter, texts: k.keys.clone(), types, ctx }),
+                computed: Some(Computed { keys, filter, texts: k.keys.iter().map(shown).collect(), types, ctx }),
             });
         }
         if !sets.is_empty() {

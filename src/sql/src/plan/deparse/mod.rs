@@ -892,6 +892,14 @@ pub fn expr_text(text: &str, desc: &RelDesc, of: &dyn SqlCatalog, reader: &dyn S
     shown().unwrap_or_else(|| text.to_owned())
 }
 
+/// What a column of a stored expression over a row of `desc` is called, as PostgreSQL calls that of an index, and its type.
+pub fn named_type(text: &str, desc: &RelDesc, of: &dyn SqlCatalog) -> Option<(String, ColType)> {
+    let e = crate::parse::parse_expr(text).ok()?;
+    let binder = Binder::new(of);
+    let bound = binder.expr(&e, &binder.row_env("", desc, super::scope::Clause::Default)).ok()?;
+    Some((super::query::figure_name(&e).unwrap_or_else(|| "expr".into()), bound.typ()))
+}
+
 /// As [`expr_text`], of a condition of a domain over `base`.
 pub fn domain_text(text: &str, base: &ColType, of: &dyn SqlCatalog, reader: &dyn SqlCatalog, style: &Style<'_>) -> String {
     let shown = || {
