@@ -154,3 +154,9 @@ create sequence lq7; select nextval('lq7'), k, nextval('lq7') from lt order by k
 create sequence lq9; with c as (select * from lt where k < 5) select nextval('lq9'), k from c order by k desc; select nextval('lq9') + 1;
 create sequence lq10; select nextval('lq10') as id, k from lt where k < 4 order by id;
 drop table lt, lt5;
+-- SELECT INTO and MERGE where they cannot be
+create view siv as select 1 as a into siv_t;
+create materialized view sim as select 1 as a into siv_t;
+create table sit as select 1 as a into siv_t;
+copy (select 1 as a into siv_t) to stdout;
+copy (merge into siv_t using siv_u on true when matched then delete) to stdout;

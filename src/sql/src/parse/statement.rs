@@ -343,6 +343,9 @@ impl Parser<'_> {
                 if p.is_kw("subscribe") {
                     return Ok(CopyFrom::Subscribe(Box::new(p.subscribe()?)));
                 }
+                if p.is_kw("merge") {
+                    return Err(SqlError::new(repr::error::state::FEATURE_NOT_SUPPORTED, "MERGE not supported in COPY"));
+                }
                 if p.is_any_kw(&["insert", "update", "delete", "with"]) {
                     return Ok(match p.statement()? {
                         Statement::Select(q) => CopyFrom::Query(q),

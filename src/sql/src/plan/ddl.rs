@@ -504,6 +504,9 @@ impl Binder<'_> {
                 false => "views must not contain data-modifying statements in WITH",
             },
         )?;
+        if !v.materialized && matches!(&v.query.body, ast::QueryBody::Select(s) if s.into.is_some()) {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "views must not contain SELECT INTO"));
+        }
         let plan = self.select_plan(&v.query)?;
         if plan.as_of.is_some() {
             return Err(SqlError::unsupported("AS OF in a view", "give the time in the query that reads it"));

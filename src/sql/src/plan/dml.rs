@@ -532,6 +532,9 @@ impl Binder<'_> {
                 ast::CopyFrom::Query(q) if q.with.as_ref().is_some_and(super::statement::writes) => {
                     CopySource::Modify(Box::new(self.rows_statement(&ast::Statement::Select(q.clone()))?))
                 }
+                ast::CopyFrom::Query(q) if matches!(&q.body, ast::QueryBody::Select(s) if s.into.is_some()) => {
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "COPY (SELECT INTO) is not supported"));
+                }
                 ast::CopyFrom::Query(q) => CopySource::Select(Box::new(self.select_plan(q)?)),
                 ast::CopyFrom::Table(name, columns) => {
                     let rel = self.named_relation(name)?;
