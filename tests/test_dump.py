@@ -35,6 +35,9 @@ CREATE VIEW v2 WITH (check_option=local) AS SELECT id, cust, amount FROM orders 
 CREATE VIEW v3 (key, who, much, what) AS SELECT * FROM app.v1 WHERE n > 0 UNION ALL SELECT id, name, 0, 0 FROM app.customers WHERE mood = 'sad';
 CREATE MATERIALIZED VIEW app.mv AS SELECT cust, sum(total) AS spent, rank() OVER (ORDER BY sum(total) DESC) FROM orders GROUP BY cust;
 CREATE INDEX mv_i ON app.mv (cust);
+CREATE VIEW app.keyed AS SELECT id, name, count(*) AS n FROM app.customers GROUP BY id;
+CREATE VIEW over_keyed AS SELECT name, n FROM app.keyed;
+CREATE MATERIALIZED VIEW mv_keyed AS SELECT id, cust, max(qty) AS q FROM orders GROUP BY id;
 CREATE MATERIALIZED VIEW mv2 AS WITH x AS (SELECT cust, spent FROM app.mv)
   SELECT x.*, c.name FROM x JOIN app.customers c ON c.id = x.cust WHERE EXISTS (SELECT 1 FROM orders o WHERE o.cust = c.id);
 COMMENT ON SCHEMA app IS 'the app';
@@ -57,7 +60,7 @@ INSERT INTO orders (cust, amount, qty, day, r, b) VALUES (1, 10.50, 2, '2024-01-
 INSERT INTO "Odd Name" ("select", u) VALUES ('x', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'), (NULL, NULL);
 INSERT INTO app.lines VALUES (1, 1, 'one'), (1, 2, E'line\nbreak');
 """
-RELATIONS = ["app.customers", "orders", '"Odd Name"', "app.lines", "app.v1", "v2", "v3", "app.mv", "mv2"]
+RELATIONS = ["app.customers", "orders", '"Odd Name"', "app.lines", "app.v1", "v2", "v3", "app.mv", "mv2", "app.keyed", "over_keyed", "mv_keyed"]
 
 
 def run(command: str, port: int, user: str, db: str, *args: str, stdin: str | bytes | None = None) -> bytes:

@@ -122,6 +122,20 @@ def test_dropping_the_relation_ends_it(rd, db):
     assert isinstance(sub.error, psycopg.Error)
 
 
+@pytest.mark.parametrize("of", ["rep_v", "rep_m", "(SELECT sum(k) FROM rep_w)"])
+def test_replacing_a_view_below_ends_it(rd, db, of):
+    db.execute("DROP TABLE IF EXISTS rep CASCADE; CREATE TABLE rep (k int); INSERT INTO rep VALUES (1)")
+    db.execute("CREATE VIEW rep_v AS SELECT k FROM rep; CREATE VIEW rep_w AS SELECT k FROM rep_v; CREATE MATERIALIZED VIEW rep_m AS SELECT k FROM rep_w")
+    sub = Subscription(rd, of)
+    sub.wait_for([("1",)])
+    db.execute("CREATE OR REPLACE VIEW rep_v AS SELECT k + 1 AS k FROM rep")
+    sub.thread.join(10)
+    assert isinstance(sub.error, psycopg.errors.ObjectNotInPrerequisiteState) and "altered or replaced" in str(sub.error)
+    again = Subscription(rd, of)
+    again.wait_for([("2",)])
+    again.close()
+
+
 def test_an_error_ends_it_with_its_state(rd, db):
     db.execute("CREATE TABLE s9 (a int)")
     db.execute("INSERT INTO s9 VALUES (1)")

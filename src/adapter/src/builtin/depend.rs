@@ -1,6 +1,6 @@
 //! Rows of `pg_depend`: what is made from what, as dumps and tools ask it, so that they make and drop things in an order that works.
 
-use super::pg::{constraints, default_oid, index_columns, namespace_oid, rule_oid, Constrained, CLASS, CONSTRAINT, EXTENSION, NAMESPACE, TYPE};
+use super::pg::{constraints, default_oid, index_columns, namespace_oid, primary_key_oid, rule_oid, Constrained, CLASS, CONSTRAINT, EXTENSION, NAMESPACE, TYPE};
 use super::{defs, int, oid, text, Rows, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind};
 use repr::SqlType;
@@ -110,6 +110,10 @@ fn item(c: &Catalog, i: &Item, add: &mut dyn FnMut(Object, Object, &str)) {
             for d in i.deps.iter().filter_map(|d| c.item(*d)) {
                 let class = if matches!(d.kind, ItemKind::Type(_) | ItemKind::Domain(_)) { TYPE } else { CLASS };
                 add(rule, Object(class, d.oid(), 0), "n");
+            }
+            // Dumps make the view as it is once the key is there.
+            for table in i.rests_on.iter().filter_map(|t| c.item(*t)) {
+                add(rule, Object(CONSTRAINT, primary_key_oid(table), 0), "n");
             }
         }
         ItemKind::Domain(d) => {

@@ -1081,6 +1081,11 @@ pub fn foreign_definition(c: &Catalog, child: &Item, f: &crate::catalog::Foreign
     out
 }
 
+/// `pg_constraint.oid` of a table's primary key.
+pub fn primary_key_oid(table: &Item) -> u32 {
+    constraint_oid(table, 0)
+}
+
 pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
     let mut out = Vec::new();
     for i in c.items() {

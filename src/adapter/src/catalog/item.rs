@@ -25,6 +25,9 @@ pub struct Item {
     pub sql: String,
     /// Objects that this one is made from: they cannot be dropped before it.
     pub deps: Vec<GlobalId>,
+    /// Of a view: the tables whose primary key it rests on, since it shows columns that its GROUP BY does not name.
+    #[serde(default)]
+    pub rests_on: Vec<GlobalId>,
     pub captured: CapturedSettings,
     /// COMMENT ON: (column from 1 or 0 for the object, text).
     pub comments: Vec<(u32, String)>,

@@ -182,7 +182,7 @@ impl Catalog {
                 ItemKind::SourceTable { source, with_source, .. } => *with_source && *source == id,
                 _ => false,
             };
-            if !cascade && !part_of && !roots.contains(&d.id) {
+            if !cascade && !part_of && !roots.contains(&d.id) && !seen.contains(&d.id) {
                 blockers.push(format!("{} depends on {}", d.told(), item.told()));
             }
             self.collect_drop(d.id, roots, cascade, order, seen, blockers);
@@ -205,6 +205,11 @@ impl Catalog {
             }
         }
         out
+    }
+
+    /// `<view>_errors` of a view that has one.
+    pub fn errors_of_view(&self, id: GlobalId) -> Option<&Arc<Item>> {
+        self.dependants(id).find(|d| matches!(d.kind, ItemKind::ViewErrors { view } if view == id))
     }
 
     /// The table and column that own a sequence.

@@ -183,7 +183,7 @@ impl Coordinator {
                         restart.push(item.id);
                     }
                 }
-                Op::Drop { ids } => self.dropped(before, &ids),
+                Op::Drop { ids } => self.dropped(before, after, &ids),
                 Op::Update { item } => {
                     self.planner.forget_text(item.id);
                     publish_labels(&item);
@@ -265,8 +265,8 @@ impl Coordinator {
         self.shared.born.lock().insert(index, as_of);
     }
 
-    fn dropped(&mut self, before: &Catalog, ids: &[GlobalId]) {
-        self.end_reads_of(ids, before);
+    fn dropped(&mut self, before: &Catalog, after: &Catalog, ids: &[GlobalId]) {
+        self.end_reads_of(ids, before, after);
         for id in ids {
             let Some(item) = before.item(*id) else { continue };
             if let Some(state) = self.indexes.remove(id) {

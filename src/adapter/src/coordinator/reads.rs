@@ -381,18 +381,23 @@ impl Coordinator {
     }
 
     /// Objects go: subscriptions and reads of them end with a clear error.
-    pub(super) fn end_reads_of(&mut self, dropped: &[GlobalId], catalog: &Catalog) {
-        let touched: Vec<(GlobalId, String)> = self
+    pub(super) fn end_reads_of(&mut self, dropped: &[GlobalId], catalog: &Catalog, after: &Catalog) {
+        let touched: Vec<(GlobalId, GlobalId)> = self
             .reads
             .running
             .iter()
             .filter_map(|(token, r)| {
-                let gone = r.relations.iter().find(|id| dropped.contains(id))?;
-                Some((*token, catalog.item(*gone).map_or_else(|| gone.to_string(), |i| format!("{} \"{}\"", i.noun(), i.name))))
+                Some((*token, *r.relations.iter().find(|id| dropped.contains(id))?))
             })
             .collect();
-        for (token, name) in touched {
-            let e = SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("{name} was dropped"));
+        for (token, gone) in touched {
+            let item = catalog.item(gone);
+            let name = item.map_or_else(|| gone.to_string(), |i| format!("{} \"{}\"", i.noun(), i.name));
+            // Altered or replaced: another object has its name.
+            let anew = item.is_some_and(|i| after.find(&i.schema, i.namespace(), &i.name).is_some());
+            let what = if anew { "altered or replaced, or what it is made from" } else { "dropped" };
+            let e = SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("{name} was {what}"));
+            let e = if anew { e.with_hint("Subscribe again; the first rows are those that it has then.") } else { e };
             self.router.end_subscriber(token, e);
             self.router.end_peek(token, crate::vanished(&name));
             self.end_read(token);

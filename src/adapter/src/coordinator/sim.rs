@@ -258,6 +258,7 @@ fn item(id: GlobalId, name: &str, kind: ItemKind, deps: Vec<GlobalId>) -> Box<It
         desc,
         sql: String::new(),
         deps,
+        rests_on: vec![],
         captured,
         comments: vec![],
         constraint_comments: vec![],

@@ -47,13 +47,23 @@ struct Draft {
     steps: Vec<RowStep>,
     /// Columns, keys or checks have changed: it is made anew.
     anew: bool,
-    /// Columns of the old table that are gone or have another type: what reads them cannot stay.
-    dropped: BTreeSet<usize>,
-    retyped: BTreeSet<usize>,
-    cascade: bool,
+    lost: Lost,
     /// A foreign key was added: all rows are to be looked at.
     linked: bool,
     ops: Vec<Op>,
+}
+
+/// What the old table had and the new one has not: what needs it cannot stay.
+#[derive(Default)]
+struct Lost {
+    /// Columns that are gone or have another type.
+    dropped: BTreeSet<usize>,
+    retyped: BTreeSet<usize>,
+    /// The primary key: views may rest on it.
+    key: Option<String>,
+    cascade: bool,
+    /// What CASCADE takes along, as its notice tells it.
+    also: Vec<String>,
 }
 
 impl Session {
@@ -108,7 +118,7 @@ impl Session {
                 draft.item.desc.types[column].nullable = !set;
             }
             TableStep::DropConstraint { name, cascade } => {
-                draft.cascade |= cascade;
+                draft.lost.cascade |= cascade;
                 let others = draft.table.foreign.len();
                 draft.table.foreign.retain(|f| f.name != name);
                 if draft.table.foreign.len() < others {
@@ -117,7 +127,7 @@ impl Session {
                 draft.anew = true;
                 draft.table.checks.retain(|c| c.0 != name);
                 draft.table.unique.retain(|c| c.name != name);
-                draft.table.primary_key.take_if(|k| k.name == name);
+                draft.lost.key = draft.table.primary_key.take_if(|k| k.name == name).map(|k| k.name).or(draft.lost.key.take());
             }
             TableStep::DropColumn { column, cascade } => {
                 let name = draft.item.desc.names[column].clone();
@@ -140,7 +150,7 @@ impl Session {
                     return Err(e.with_detail(format!("Column \"{a}\" is used by generated column \"{b}\".")));
                 }
                 if draft.item.desc.types[column].ty != ty.ty {
-                    draft.retyped.extend(draft.origin[column]);
+                    draft.lost.retyped.extend(draft.origin[column]);
                 }
                 draft.item.desc.types[column] = ty;
                 draft.anew = true;
@@ -189,7 +199,7 @@ impl Session {
             rows.iter_mut().for_each(|r| drop(r.remove(column)));
             Ok(())
         }));
-        draft.cascade |= cascade;
+        draft.lost.cascade |= cascade;
         draft.anew = true;
         let name = qualified(&draft.item.schema, &draft.item.name);
         let mut checks = Vec::new();
@@ -210,7 +220,7 @@ impl Session {
             }
         }
         draft.table.computed_keys = computed;
-        draft.dropped.extend(draft.origin.remove(column));
+        draft.lost.dropped.extend(draft.origin.remove(column));
         draft.item.desc.names.remove(column);
         draft.item.desc.types.remove(column);
         draft.table.defaults.remove(column);
@@ -304,7 +314,7 @@ impl Session {
     }
 
     async fn finish_alter(&mut self, old: &Item, draft: Draft) -> Result<GlobalId, SqlError> {
-        let Draft { mut item, mut table, steps, anew, dropped, retyped, cascade, ops, linked, origin } = draft;
+        let Draft { mut item, mut table, origin, steps, anew, mut lost, linked, ops } = draft;
         item.sql = table_sql(&full_name(&item), &item.desc, &table);
         let keys = table.primary_key.iter().chain(&table.unique).map(|k| k.columns.clone());
         item.desc.keys = keys.filter(|k| k.iter().all(|c| !item.desc.types[*c].nullable)).collect();
@@ -317,9 +327,9 @@ impl Session {
         item.deps.dedup();
         if anew {
             item.id = self.shared.allocate_id();
-            self.relink(old, &item, &mut table, &origin, cascade)?;
+            relink(old, &item, &mut table, &origin, &lost)?;
         }
-        let children = if anew { self.relinked_children(old, &item, &table, &origin, cascade)? } else { vec![] };
+        let children = if anew { self.relinked_children(old, &item, &table, &origin, &mut lost)? } else { vec![] };
         item.kind = ItemKind::Table(table);
         item.forget_comments();
         if !anew {
@@ -338,7 +348,8 @@ impl Session {
             }
             return Ok(old.id);
         }
-        let dependants = self.kept_dependants(old, &dropped, &retyped, cascade)?;
+        let dependants = self.kept_dependants(old, &mut lost)?;
+        self.tell_cascade(&lost.also);
         let mut gone: Vec<GlobalId> = self.all_dependants(old.id).into_iter().map(|i| i.id).rev().collect();
         gone.push(old.id);
         // What was written to the old table is in the rows.
@@ -361,31 +372,9 @@ impl Session {
         Ok(item.id)
     }
 
-    /// The table's foreign keys to itself, now that it is another one.
-    fn relink(&mut self, old: &Item, new: &Item, table: &mut Table, origin: &[Option<usize>], cascade: bool) -> Result<(), SqlError> {
-        let key = table.clone();
-        let mut kept = Vec::new();
-        for mut f in std::mem::take(&mut table.foreign) {
-            // One that was just added knows the table as it will be.
-            if f.parent == old.id && table_has(old, &f.name) {
-                match moved_key(&f, origin, &key) {
-                    Some(columns) => f.parent_columns = columns,
-                    None if cascade => continue,
-                    None => return Err(needed_by(old, old, &f)),
-                }
-            }
-            if f.parent == old.id {
-                f.parent = new.id;
-            }
-            kept.push(f);
-        }
-        table.foreign = kept;
-        Ok(())
-    }
-
     /// The other tables that refer to a table, now that it is another one.
     /// Errors: 2BP01 for a foreign key to what is no key any more, unless `cascade`.
-    fn relinked_children(&mut self, old: &Item, new: &Item, table: &Table, origin: &[Option<usize>], cascade: bool) -> Result<Vec<Op>, SqlError> {
+    fn relinked_children(&mut self, old: &Item, new: &Item, table: &Table, origin: &[Option<usize>], lost: &mut Lost) -> Result<Vec<Op>, SqlError> {
         let catalog = self.catalog();
         let mut children: BTreeMap<GlobalId, Item> = BTreeMap::new();
         for (child, key) in catalog.referring(old.id).into_iter().filter(|c| c.0.id != old.id) {
@@ -393,12 +382,11 @@ impl Session {
             let ItemKind::Table(t) = &mut item.kind else { continue };
             match moved_key(key, origin, table) {
                 Some(columns) => t.foreign.iter_mut().filter(|f| f.name == key.name).for_each(|f| (f.parent, f.parent_columns) = (new.id, columns.clone())),
-                None if cascade => {
+                None if lost.cascade => {
                     t.foreign.retain(|f| f.name != key.name);
-                    let m = format!("drop cascades to constraint {} on {}", quote_if_needed(&key.name), child.told());
-                    self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), m));
+                    lost.also.push(format!("drop cascades to constraint {} on {}", quote_if_needed(&key.name), child.told()));
                 }
-                None => return Err(needed_by(old, child, key)),
+                None => return Err(needed_by(old, child, key, lost)),
             }
         }
         Ok(children.into_values().map(|item| Op::Update { item: Box::new(item) }).collect())
@@ -433,9 +421,9 @@ impl Session {
     }
 
     /// What depends on the table and can be made again.
-    /// Errors: 2BP01 for what reads a dropped column, unless `cascade`; 0A000 for what reads a column of another type.
-    fn kept_dependants(&mut self, old: &Item, dropped: &BTreeSet<usize>, retyped: &BTreeSet<usize>, cascade: bool) -> Result<Vec<Arc<Item>>, SqlError> {
-        let (mut kept, mut lost, mut blockers, mut notices) = (Vec::new(), BTreeSet::new(), Vec::new(), Vec::new());
+    /// Errors: 2BP01 for what reads a dropped column or rests on a dropped key, unless CASCADE; 0A000 for what reads a column of another type.
+    fn kept_dependants(&mut self, old: &Item, lost: &mut Lost) -> Result<Vec<Arc<Item>>, SqlError> {
+        let (mut kept, mut gone, mut blockers) = (Vec::new(), BTreeSet::new(), Vec::new());
         let from = format!(" FROM {}", qualified(&old.schema, &old.name));
         for d in self.all_dependants(old.id) {
             let reads = {
@@ -454,76 +442,85 @@ impl Session {
                 }
             };
             let column = |set: &BTreeSet<usize>| set.iter().find(|c| reads.contains(&(old.id, **c))).copied();
-            let above = d.deps.iter().any(|x| lost.contains(x));
-            if let Some(c) = column(dropped).filter(|_| !above) {
+            let above = d.deps.iter().any(|x| gone.contains(x));
+            let keyless = lost.key.as_ref().filter(|_| d.rests_on.contains(&old.id));
+            if let Some(c) = column(&lost.dropped).filter(|_| !above) {
                 if matches!(d.kind, ItemKind::Index { .. }) {
                     continue;
                 }
                 let name = &old.desc.names[c];
                 blockers.push(format!("{} depends on column {} of {}", d.told(), quote_if_needed(name), old.told()));
+            } else if let (Some(key), false) = (keyless, above) {
+                blockers.push(format!("{} depends on constraint {} on {}", d.told(), quote_if_needed(key), old.told()));
             }
-            let below = d.deps.iter().find(|x| lost.contains(*x)).and_then(|x| self.catalog().item(*x).cloned());
+            let below = d.deps.iter().find(|x| gone.contains(*x)).and_then(|x| self.catalog().item(*x).cloned());
             if let (Some(below), ItemKind::View { .. } | ItemKind::MaterializedView { .. }) = (below, &d.kind) {
                 blockers.push(format!("{} depends on {}", d.told(), below.told()));
             }
-            if above || column(dropped).is_some() {
-                notices.push(format!("drop cascades to {}", d.told()));
-                lost.insert(d.id);
+            if above || column(&lost.dropped).is_some() || keyless.is_some() {
+                if !matches!(d.kind, ItemKind::Index { .. } | ItemKind::ViewErrors { .. }) {
+                    lost.also.push(format!("drop cascades to {}", d.told()));
+                }
+                gone.insert(d.id);
                 continue;
             }
-            if let (Some(c), false) = (column(retyped), matches!(d.kind, ItemKind::Index { .. })) {
+            if let (Some(c), false) = (column(&lost.retyped), matches!(d.kind, ItemKind::Index { .. })) {
                 let e = SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule");
                 return Err(e.with_detail(format!("rule _RETURN on {} depends on column \"{}\"", d.told(), old.desc.names[c])));
             }
             kept.push(d);
         }
-        if !blockers.is_empty() && !cascade {
-            let c = dropped.iter().next().map_or("", |c| &old.desc.names[*c]);
-            return Err(blocked(&format!("column {} of {}", quote_if_needed(c), old.told()), &blockers));
-        }
-        for n in notices {
-            self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), n));
+        if !blockers.is_empty() && !lost.cascade {
+            return Err(blocked(&lost.told(old), &blockers));
         }
         Ok(kept)
     }
 
-    /// Makes a dependant of a table again, now that its table is another one.
-    fn recreate(&mut self, old: &Item, d: &Item, ids: &mut BTreeMap<GlobalId, GlobalId>) -> Result<(), SqlError> {
+    /// Makes again what depends on a table or view, now that that is another one. What is known of its rows (keys, NULLs) is looked at anew.
+    pub(super) fn recreate(&mut self, old: &Item, d: &Item, ids: &mut BTreeMap<GlobalId, GlobalId>) -> Result<(), SqlError> {
         let mut item = d.clone();
         item.id = self.shared.allocate_id();
         ids.insert(d.id, item.id);
-        item.deps.iter_mut().for_each(|x| *x = ids.get(x).copied().unwrap_or(*x));
+        item.deps.iter_mut().chain(&mut item.rests_on).for_each(|x| *x = ids.get(x).copied().unwrap_or(*x));
         if let ItemKind::Index { on, .. } = &mut item.kind {
             *on = ids.get(on).copied().unwrap_or(*on);
         }
         if let ItemKind::ViewErrors { view } = &mut item.kind {
             *view = ids.get(view).copied().unwrap_or(*view);
         }
-        self.apply(vec![Op::Create { item: Box::new(item.clone()), plan: None }])?;
         let catalog = self.catalog();
         let planner = self.shared.planner.clone();
         let bound = tokio::task::block_in_place(|| match &item.kind {
             ItemKind::MaterializedView { .. } => {
-                planner.view_mir(&catalog, &item)?;
-                planner.view_hir(&catalog, &item).map(Some)
+                let mir = planner.view_mir(&catalog, &item)?;
+                planner.view_hir(&catalog, &item).map(|h| Some((h.types(), optimize::keys::unique_keys(&mir, &Default::default()))))
             }
-            ItemKind::View { .. } => planner.view_hir(&catalog, &item).map(Some),
+            ItemKind::View { .. } => planner.view_hir(&catalog, &item).map(|h| Some((h.types(), vec![]))),
             ItemKind::Index { .. } => planner.index_key(&catalog, &item).map(|_| None),
             _ => Ok(None),
         });
-        let needs = |why: String| {
-            let e = blocked(&format!("what {} needs of {}", d.told(), old.told()), &[]);
-            e.with_detail(why)
+        let needs = |why: SqlError| {
+            if matches!(old.kind, ItemKind::Table(_)) {
+                return blocked(&format!("what {} needs of {}", d.told(), old.told()), &[]).with_detail(why.message);
+            }
+            let e = SqlError::new(why.code, format!("cannot replace {} because {} cannot be made from it: {}", old.told(), d.told(), why.message));
+            e.with_hint(format!("Drop {} first.", d.told()))
         };
-        let hir = bound.map_err(|e| needs(e.message))?;
-        let same = |a: &ColType, b: &ColType| a.ty == b.ty;
-        if hir.is_some_and(|h| {
-            let types = h.types();
-            types.len() != d.desc.arity() || !types.iter().zip(&d.desc.types).all(|(a, b)| same(a, b))
-        }) {
-            return Err(needs(format!("the columns of {} {} would change", d.noun(), d.name)));
+        let bound = bound.map_err(|e| {
+            planner.forget(item.id);
+            needs(e)
+        })?;
+        if let Some((types, keys)) = bound {
+            let same = types.len() == d.desc.arity() && types.iter().zip(&d.desc.types).all(|(a, b)| a.ty == b.ty);
+            if !same {
+                planner.forget(item.id);
+                let m = format!("the columns of {} {} would change", d.noun(), d.name);
+                return Err(needs(SqlError::new(state::INVALID_TABLE_DEFINITION, m)));
+            }
+            item.desc.types.iter_mut().zip(&types).for_each(|(t, now)| t.nullable = now.nullable);
+            item.desc.keys = keys;
         }
-        Ok(())
+        self.apply(vec![Op::Create { item: Box::new(item), plan: None }])
     }
 
     pub(super) fn rename_constraint(&mut self, table: GlobalId, from: &str, to: String) -> Result<Response, SqlError> {
@@ -828,6 +825,17 @@ impl Session {
     }
 }
 
+impl Lost {
+    /// What the change takes from the table, as errors tell it.
+    fn told(&self, old: &Item) -> String {
+        match (self.dropped.first(), &self.key) {
+            (Some(c), _) => format!("column {} of {}", quote_if_needed(&old.desc.names[*c]), old.told()),
+            (None, Some(key)) => format!("constraint {} on {}", quote_if_needed(key), old.told()),
+            (None, None) => format!("the key of {}", old.told()),
+        }
+    }
+}
+
 impl Draft {
     fn of(item: &Item) -> Result<Draft, SqlError> {
         let ItemKind::Table(table) = &item.kind else {
@@ -839,9 +847,7 @@ impl Draft {
             origin: (0..item.desc.arity()).map(Some).collect(),
             steps: Vec::new(),
             anew: false,
-            dropped: BTreeSet::new(),
-            retyped: BTreeSet::new(),
-            cascade: false,
+            lost: Lost::default(),
             linked: false,
             ops: Vec::new(),
         })
@@ -875,6 +881,28 @@ fn nextval(schema: &str, name: &str) -> String {
     format!("nextval('{}'::regclass)", name.replace('\'', "''"))
 }
 
+/// The table's foreign keys to itself, now that it is another one. Errors: 2BP01 for one to what is no key any more, unless CASCADE.
+fn relink(old: &Item, new: &Item, table: &mut Table, origin: &[Option<usize>], lost: &Lost) -> Result<(), SqlError> {
+    let key = table.clone();
+    let mut kept = Vec::new();
+    for mut f in std::mem::take(&mut table.foreign) {
+        // One that was just added knows the table as it will be.
+        if f.parent == old.id && table_has(old, &f.name) {
+            match moved_key(&f, origin, &key) {
+                Some(columns) => f.parent_columns = columns,
+                None if lost.cascade => continue,
+                None => return Err(needed_by(old, old, &f, lost)),
+            }
+        }
+        if f.parent == old.id {
+            f.parent = new.id;
+        }
+        kept.push(f);
+    }
+    table.foreign = kept;
+    Ok(())
+}
+
 /// Where the columns that a foreign key refers to are, if they still are a key. `origin`: the old place of each column.
 fn moved_key(f: &ForeignKey, origin: &[Option<usize>], table: &Table) -> Option<Vec<usize>> {
     let columns = f.parent_columns.iter().map(|c| origin.iter().position(|o| o == &Some(*c))).collect::<Option<Vec<usize>>>()?;
@@ -886,9 +914,12 @@ fn table_has(item: &Item, foreign: &str) -> bool {
     matches!(&item.kind, ItemKind::Table(t) if t.foreign.iter().any(|f| f.name == foreign))
 }
 
-fn needed_by(table: &Item, child: &Item, key: &ForeignKey) -> SqlError {
-    let what = format!("the key of {}", table.told());
-    blocked(&what, &[format!("constraint {} on {} depends on {what}", quote_if_needed(&key.name), child.told())])
+fn needed_by(table: &Item, child: &Item, key: &ForeignKey, lost: &Lost) -> SqlError {
+    let needs = match &lost.key {
+        Some(key) => format!("index {}", quote_if_needed(key)),
+        None => format!("the key of {}", table.told()),
+    };
+    blocked(&lost.told(table), &[format!("constraint {} on {} depends on {needs}", quote_if_needed(&key.name), child.told())])
 }
 
 fn blocked(what: &str, by: &[String]) -> SqlError {

@@ -12,7 +12,7 @@ use repr::{GlobalId, RelDesc, SqlError, SqlType};
 use sql::ast::ObjectKind;
 use sql::catalog::{FullName, ObjectRef};
 use sql::plan::{Commented, CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, Plan, RowChecks};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Session {
@@ -142,6 +142,7 @@ impl Session {
             desc,
             sql,
             deps,
+            rests_on: vec![],
             captured: self.settings.capture(),
             comments: vec![],
             constraint_comments: vec![],
@@ -285,8 +286,9 @@ impl Session {
         if p.temporary {
             p.name.schema = self.temp_schema(&mut ops);
         }
-        let old = catalog.find(&p.name.schema, Namespace::Relation, &p.name.name).cloned();
-        if let (Some(old), true) = (&old, p.or_replace) {
+        let old = catalog.find(&p.name.schema, Namespace::Relation, &p.name.name).filter(|_| p.or_replace).cloned();
+        let mut kept = Vec::new();
+        if let Some(old) = &old {
             let fits = matches!((&old.kind, materialized), (ItemKind::View { .. }, false) | (ItemKind::MaterializedView { .. }, true));
             if !fits {
                 return Err(SqlError::new(
@@ -294,14 +296,13 @@ impl Session {
                     format!("\"{}\" is not a {}", p.name.name, if materialized { "materialized view" } else { "view" }),
                 ));
             }
-            if let Some(d) = catalog.dependants(old.id).next() {
-                let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot replace {} because other objects depend on it", old.told()));
-                return Err(e.with_detail(format!("{} depends on it", d.told())).with_hint("Drop the dependent objects first."));
-            }
             if !materialized {
                 check_replacement(&old.desc, &p.desc)?;
             }
-            ops.push(Op::Drop { ids: catalog.drop_order(&[old.id], false)? });
+            kept = self.kept_over_replaced(old, &p.depends_on)?;
+            let mut gone: Vec<GlobalId> = self.all_dependants(old.id).iter().map(|d| d.id).rev().collect();
+            gone.push(old.id);
+            ops.push(Op::Drop { ids: gone });
         } else if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
             return Ok(tag);
         }
@@ -338,20 +339,56 @@ impl Session {
         let mut deps: BTreeSet<GlobalId> = p.depends_on.into_iter().filter(|id| !crate::builtin::is_builtin(*id)).collect();
         deps.extend(user_types(&catalog, &desc));
         let view = self.shared.allocate_id();
-        let item = self.item(view, &p.name, kind, desc, p.create_sql, deps.into_iter().collect());
+        let mut item = self.item(view, &p.name, kind, desc, p.create_sql, deps.into_iter().collect());
+        item.rests_on = p.rests_on;
+        let mut ids: BTreeMap<GlobalId, GlobalId> = BTreeMap::new();
+        if let Some(old) = &old {
+            item.comments.clone_from(&old.comments);
+            ids.insert(old.id, view);
+        }
         ops.push(Op::Create { item: Box::new(item), plan });
         if quarantine {
             let names = ["code", "message", "detail", "hint"].map(str::to_string).to_vec();
             let desc = RelDesc { names, types: dataflow::errors::quarantine_types(), keys: vec![] };
             let listed = self.item(self.shared.allocate_id(), &errors_name, ItemKind::ViewErrors { view }, desc, String::new(), vec![view]);
+            if let Some(errors) = old.as_ref().and_then(|old| catalog.errors_of_view(old.id)) {
+                ids.insert(errors.id, listed.id);
+            }
             ops.push(Op::Create { item: Box::new(listed), plan: None });
         }
         self.apply(ops)?;
+        if let Some(old) = &old {
+            // Ids grow, so each finds what it is made from made again.
+            for d in kept.iter().filter(|d| !ids.contains_key(&d.id)).cloned().collect::<Vec<_>>() {
+                self.recreate(old, &d, &mut ids)?;
+            }
+        }
         if quarantine {
             let m = format!("rows of \"{}\" that raise an error are left out and listed in \"{}\"", p.name.name, errors_name.name);
             self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), m));
         }
         Ok(tag)
+    }
+
+    /// What depends on a view that is to be replaced, what depends on it after it: it is made again over the new one.
+    /// Errors: 42P17 if the new query reads what is made from the view; 0A000 for what cannot be made again.
+    fn kept_over_replaced(&self, old: &Item, reads: &[GlobalId]) -> Result<Vec<Arc<Item>>, SqlError> {
+        let kept = self.all_dependants(old.id);
+        if reads.iter().any(|id| *id == old.id || kept.iter().any(|d| d.id == *id)) {
+            let m = format!("infinite recursion detected in rules for relation \"{}\"", old.name);
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, m).with_hint("A view cannot read itself; WITH RECURSIVE inside its query can."));
+        }
+        for d in &kept {
+            let made = matches!(
+                d.kind,
+                ItemKind::View { .. } | ItemKind::MaterializedView { .. } | ItemKind::Index { .. } | ItemKind::ViewErrors { .. }
+            );
+            if !made {
+                let what = format!("replacing {}, whose row type {} has,", old.told(), d.told());
+                return Err(SqlError::unsupported(what, "drop it and create it again afterwards"));
+            }
+        }
+        Ok(kept)
     }
 
     async fn create_index(&mut self, p: CreateIndexPlan) -> Result<Response, SqlError> {
@@ -498,7 +535,12 @@ impl Session {
             .map(|i| format!("drop cascades to {} {}", i.noun(), self.shown_name(i)))
             .chain(foreign)
             .collect();
-        match also.as_slice() {
+        self.tell_cascade(&also);
+    }
+
+    /// One notice of all that CASCADE takes along, each told as `drop cascades to …`.
+    pub(super) fn tell_cascade(&mut self, also: &[String]) {
+        match also {
             [] => {}
             [one] => self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), one.clone())),
             many => {
@@ -676,8 +718,10 @@ fn check_replacement(old: &RelDesc, new: &RelDesc) -> Result<(), SqlError> {
                 SqlError::new(state::INVALID_TABLE_DEFINITION, m).with_hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.")
             );
         }
-        if old.types[i].ty != new.types[i].ty {
-            let m = format!("cannot change data type of view column \"{}\" from {} to {}", old.names[i], old.types[i].ty, new.types[i].ty);
+        let (was, is) = (&old.types[i], &new.types[i]);
+        if (&was.ty, was.typmod) != (&is.ty, is.typmod) {
+            let (was, is) = (with_typmod(&was.ty, was.typmod), with_typmod(&is.ty, is.typmod));
+            let m = format!("cannot change data type of view column \"{}\" from {was} to {is}", old.names[i]);
             return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, m));
         }
     }

@@ -10,6 +10,7 @@
 
 use super::query::EndRead;
 use super::{guarded, query, Response, Session};
+use crate::catalog::ItemKind;
 use crate::client::RowStream;
 use crate::coordinator::request::{ReadAt, Request, SubscribeRequest, SubscribeStarted};
 use crate::coordinator::router::SubscribeMessage;
@@ -45,11 +46,13 @@ impl Session {
         for n in notices {
             self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), n));
         }
-        let relations = mir.global_ids();
+        let mut relations = mir.global_ids();
         let made = self.made_here();
         if let Some(item) = relations.iter().filter(|id| made.contains(id)).find_map(|id| catalog.item(*id)) {
             return Err(SqlError::unsupported(format!("subscribing to {} \"{}\" in the transaction that creates it", item.noun(), item.name), "commit first"));
         }
+        // It ends with the views that it names too, though their queries stand in its plan.
+        relations.extend(plan.depends_on.iter().filter(|id| catalog.item(**id).is_some_and(|i| matches!(i.kind, ItemKind::View { .. }))));
         let at = at.map(|at| self.past(&catalog, &mir, at)).transpose()?.unwrap_or(ReadAt::Latest);
         let shape = Shape { form: plan.output, types: plan.desc.types.clone(), progress: plan.progress, width: plan.result.arity() };
         let interrupt = ctx.interrupt.part();

@@ -515,6 +515,7 @@ impl Binder<'_> {
         self.rename_columns(&mut desc, &v.columns, "CREATE VIEW specifies more column names than columns")?;
         self.distinct_names(&desc)?;
         let depends_on = plan.depends_on.clone();
+        let rests_on = self.rests_on.borrow().iter().copied().collect();
         let hir = plan.into_relation();
         if v.materialized && v.temporary {
             return Err(SqlError::new(state::SYNTAX_ERROR, "materialized views may not be temporary"));
@@ -543,6 +544,7 @@ impl Binder<'_> {
             options,
             check,
             depends_on,
+            rests_on,
         });
         Ok(if v.materialized { Plan::CreateMaterializedView(plan) } else { Plan::CreateView(plan) })
     }

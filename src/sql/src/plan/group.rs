@@ -321,6 +321,7 @@ impl Binder<'_> {
                     .iter()
                     .any(|w| w.spec.partition.iter().any(used) || w.spec.order.iter().any(|o| used(&o.0)) || window_args(&w.func).into_iter().any(used));
                 if !grouped.contains(&c.pos) && (windows || all.iter().any(|e| used(e)) || having.as_ref().is_some_and(used)) {
+                    self.rests_on.borrow_mut().extend(item.rel);
                     wanted.push((c.pos, c.ty.clone()));
                 }
             }

@@ -105,6 +105,8 @@ pub(crate) struct Binder<'a> {
     next_local: Cell<u64>,
     /// Relations that were resolved.
     depends_on: RefCell<BTreeSet<GlobalId>>,
+    /// Tables by whose primary key columns were grouped that GROUP BY does not name.
+    rests_on: RefCell<BTreeSet<GlobalId>>,
     /// What the text names, and where.
     names: RefCell<Vec<text::Named>>,
 }
@@ -120,7 +122,14 @@ struct Params {
 
 impl<'a> Binder<'a> {
     pub fn new(catalog: &'a dyn SqlCatalog) -> Binder<'a> {
-        Binder { catalog, params: RefCell::default(), next_local: Cell::new(1), depends_on: RefCell::default(), names: RefCell::default() }
+        Binder {
+            catalog,
+            params: RefCell::default(),
+            next_local: Cell::new(1),
+            depends_on: RefCell::default(),
+            rests_on: RefCell::default(),
+            names: RefCell::default(),
+        }
     }
 
     fn fresh_local(&self) -> LocalId {

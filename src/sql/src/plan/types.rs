@@ -670,6 +670,8 @@ pub struct CreateViewPlan {
     pub options: Vec<(String, String)>,
     pub check: Option<crate::catalog::CheckOption>,
     pub depends_on: Vec<GlobalId>,
+    /// Tables whose primary key it rests on: it selects columns that GROUP BY does not name.
+    pub rests_on: Vec<GlobalId>,
 }
 
 #[derive(Clone, Debug)]

@@ -1,0 +1,51 @@
+--@new
+--@nosplit
+-- views that others are made of are replaced; what rests on a key goes with it, or stays
+CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL, name varchar(10));
+INSERT INTO t VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c');
+CREATE VIEW v AS SELECT id, v, name FROM t WHERE v > 10;
+CREATE VIEW w AS SELECT id, v * 2 AS d FROM v;
+CREATE MATERIALIZED VIEW m AS SELECT sum(d) AS s, count(*) AS n FROM w;
+CREATE VIEW x AS SELECT m.s, w.* FROM m, w;
+COMMENT ON VIEW v IS 'what v is';
+COMMENT ON COLUMN v.id IS 'what id is';
+CREATE OR REPLACE VIEW v AS SELECT id, v + 1 AS v, name, id + 1 AS more FROM t;
+SELECT * FROM w ORDER BY id;
+SELECT * FROM v ORDER BY id;
+SELECT obj_description('v'::regclass), col_description('v'::regclass, 1);
+CREATE OR REPLACE VIEW v AS SELECT id, v FROM t;
+CREATE OR REPLACE VIEW v AS SELECT id, v AS vv, name, 1 AS more FROM t;
+CREATE OR REPLACE VIEW v AS SELECT id, v, name::varchar(20), 1 AS more FROM t;
+CREATE OR REPLACE VIEW v AS SELECT id, v, name::text, 1 AS more FROM t;
+CREATE OR REPLACE VIEW v AS SELECT id, v::bigint, name, 1 AS more FROM t;
+CREATE OR REPLACE VIEW t AS SELECT 1;
+BEGIN;
+CREATE OR REPLACE VIEW v AS SELECT id, 0 AS v, name, 1 AS more FROM t;
+SELECT * FROM w ORDER BY id;
+ROLLBACK;
+SELECT * FROM w ORDER BY id;
+CREATE OR REPLACE VIEW w AS SELECT id, more AS d FROM v;
+SELECT * FROM w ORDER BY id;
+DROP VIEW v;
+CREATE VIEW g AS SELECT id, name, count(*) AS n FROM t GROUP BY id;
+CREATE MATERIALIZED VIEW gm AS SELECT * FROM g;
+ALTER TABLE t DROP CONSTRAINT t_pkey;
+ALTER TABLE t DROP CONSTRAINT t_pkey CASCADE;
+SELECT * FROM g;
+-- what a view takes for granted of its table goes with the table's key and NOT NULL
+CREATE MATERIALIZED VIEW mt AS SELECT id, v FROM t;
+SELECT count(*) FROM mt WHERE v IS NULL;
+CREATE TABLE k (id int PRIMARY KEY, v int NOT NULL);
+CREATE VIEW kv AS SELECT id, v FROM k;
+CREATE VIEW kd AS SELECT DISTINCT id, v FROM kv;
+ALTER TABLE k DROP CONSTRAINT k_pkey;
+ALTER TABLE k ALTER v DROP NOT NULL, ALTER id DROP NOT NULL;
+INSERT INTO k VALUES (1, 1), (1, 1), (2, NULL);
+SELECT * FROM kd ORDER BY 1;
+SELECT count(*), count(v), sum((v IS NULL)::int) FROM kv;
+ALTER TABLE k ADD COLUMN gone int;
+CREATE VIEW k1 AS SELECT gone FROM k;
+CREATE VIEW k2 AS SELECT gone + 1 AS n FROM k1;
+ALTER TABLE k DROP COLUMN gone;
+ALTER TABLE k DROP COLUMN gone CASCADE;
+SELECT * FROM k2;
