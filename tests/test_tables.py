@@ -368,6 +368,29 @@ def test_explain_tells_order_and_limit(db):
     assert text[0] == "Finish order by #0 desc, limit 3, offset 1", text
 
 
+def test_explain_analyze_carries_the_statement_out(db):
+    db.execute("CREATE TABLE ea (k int PRIMARY KEY, v int)")
+    told = lambda sql: [r[0] for r in db.execute(sql).fetchall()]  # noqa: E731
+    plan = told("EXPLAIN ANALYZE INSERT INTO ea SELECT g, g FROM generate_series(1, 30) g")
+    assert "Actual Rows: 30" in plan and plan[-1].startswith("Execution Time: ") and any(line.startswith("Planning Time: ") for line in plan)
+    assert db.execute("SELECT count(*) FROM ea").fetchone() == (30,)
+    plan = told("EXPLAIN (ANALYZE, BUFFERS, TIMING off, SUMMARY off, COSTS false) SELECT * FROM ea WHERE k < 11")
+    assert plan[-1] == "Actual Rows: 10" and not any("Time" in line for line in plan)
+    assert "Actual" not in "".join(told("EXPLAIN (ANALYZE false) DELETE FROM ea"))
+    assert "Actual Rows: 4" in told("EXPLAIN ANALYZE DELETE FROM ea WHERE k > 26 RETURNING *")
+    db.execute("BEGIN READ ONLY")
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        db.execute("EXPLAIN ANALYZE DELETE FROM ea")
+    db.execute("ROLLBACK")
+    db.execute("BEGIN; EXPLAIN ANALYZE DELETE FROM ea; ROLLBACK")
+    assert db.execute("SELECT count(*) FROM ea").fetchone() == (26,)
+    for sql, state in [("(WAL) SELECT 1", "22023"), ("(TIMING) SELECT 1", "22023"), ("(NOPE) SELECT 1", "42601"), ("(ANALYZE, FORMAT nope) SELECT 1", "22023"),
+                       ("(FORMAT json) SELECT 1", "0A000"), ("(BUFFERS maybe) SELECT 1", "42601"), ("ANALYZE SUBSCRIBE ea", "0A000"), ("ANALYZE SELECT 1 / (k - k) FROM ea", "22012")]:
+        with pytest.raises(psycopg.Error) as e:
+            db.execute(f"EXPLAIN {sql}")
+        assert e.value.sqlstate == state, sql
+
+
 def test_as_of_in_a_block_is_the_past(riverdelta):
     """What a block has written is not part of any past; what it has made has none."""
     riverdelta.sql("CREATE TABLE t (k int)", "INSERT INTO t VALUES (1), (2)", "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t")
@@ -480,8 +503,7 @@ def test_views_over_a_replaced_view_compute_by_its_new_query(riverdelta):
             a.execute("CREATE OR REPLACE VIEW r AS SELECT id, (random() * v)::int AS v, v AS was FROM rt")
         with pytest.raises(psycopg.errors.InvalidObjectDefinition):
             a.execute("CREATE OR REPLACE VIEW r AS SELECT 1 AS id, 1 AS v, 1 AS was FROM rx")
-    riverdelta.kill()
-    riverdelta.start()
+    riverdelta.restart(kill=True)
     assert seen(riverdelta) == new
     with riverdelta.connect() as a:
         a.execute("INSERT INTO rt VALUES (4, 4)")

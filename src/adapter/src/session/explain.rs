@@ -1,4 +1,4 @@
-//! EXPLAIN: the plan of a query or of an object at one stage.
+//! EXPLAIN: the plan of a query or of an object at one stage; EXPLAIN ANALYZE: what the statement brought, and how long it took, too.
 
 use super::query::{columns, rows_response};
 use super::{Response, Session};
@@ -6,21 +6,27 @@ use crate::catalog::ItemKind;
 use optimize::explain::{explain_lir, explain_mir, explain_peek, Names};
 use optimize::{OptimizeCtx, Peek};
 use plan::{Finishing, Import, PeekPlan};
+use repr::error::state;
 use repr::{GlobalId, SqlError, SqlType, Value};
 use sql::ast::ExplainStage;
 use sql::hir::Hir;
 use sql::plan::{ExplainPlan, ExplainPlanTarget, Plan, WithItem, WithPlan};
+use std::time::Instant;
 
 impl Session {
-    pub(super) fn explain(&mut self, p: ExplainPlan) -> Result<Response, SqlError> {
-        if p.analyze {
-            return Err(SqlError::unsupported("EXPLAIN ANALYZE", "leave ANALYZE out; sizes are in rd_catalog.arrangements"));
-        }
-        if let Some((name, _)) =
-            p.options.iter().find(|o| !matches!((o.0.as_str(), o.1.to_ascii_lowercase().as_str()), ("format", "text") | ("costs" | "verbose" | "timing", _)))
-        {
-            return Err(SqlError::unsupported(format!("the EXPLAIN option {name}"), "plans are printed as text"));
-        }
+    pub(super) async fn explain(&mut self, p: ExplainPlan) -> Result<Response, SqlError> {
+        let summary = check_options(&p)?.unwrap_or(p.analyze);
+        let analyzed = match (&p.target, p.analyze) {
+            (_, false) => None,
+            (ExplainPlanTarget::Plan(plan), true) if !matches!(**plan, Plan::Subscribe(_) | Plan::CreateView(_) | Plan::CreateMaterializedView(_)) => {
+                Some((**plan).clone())
+            }
+            _ => {
+                let hint = "leave ANALYZE out; what is maintained is shown in rd_catalog.arrangements";
+                return Err(SqlError::unsupported("EXPLAIN ANALYZE of what does not come to an end", hint));
+            }
+        };
+        let begun = Instant::now();
         let (hir, finishing, one_off) = match p.target {
             ExplainPlanTarget::Plan(plan) => self.explained(*plan)?,
             ExplainPlanTarget::Object(o) => {
@@ -37,7 +43,20 @@ impl Session {
                 (hir, None, false)
             }
         };
-        let text = self.explain_text(hir, finishing, one_off, p.stage)?;
+        let mut text = self.explain_text(hir, finishing, one_off, p.stage)?;
+        let mut lines = Vec::new();
+        if summary {
+            lines.push(format!("Planning Time: {:.3} ms", begun.elapsed().as_secs_f64() * 1e3));
+        }
+        if let Some(plan) = analyzed {
+            let begun = Instant::now();
+            let rows = rows_of(Box::pin(self.run(plan)).await?).await?;
+            lines.insert(0, format!("Actual Rows: {rows}"));
+            if summary {
+                lines.push(format!("Execution Time: {:.3} ms", begun.elapsed().as_secs_f64() * 1e3));
+            }
+        }
+        text = text.trim_end().to_owned() + "\n" + &lines.join("\n");
         let rows = text.lines().map(|l| vec![Value::text(l)]).collect();
         Ok(rows_response(columns(&[("QUERY PLAN", SqlType::Text)]), rows, "EXPLAIN"))
     }
@@ -114,6 +133,58 @@ impl Session {
                 }
             }
         }
+    }
+}
+
+/// Checks the options; what SUMMARY says, if it is said. Errors: 42601, 22023, and 0A000 for other forms than text.
+fn check_options(p: &ExplainPlan) -> Result<Option<bool>, SqlError> {
+    let mut summary = None;
+    for (name, value) in &p.options {
+        let value = value.to_ascii_lowercase();
+        let on = match value.as_str() {
+            "" | "true" | "on" | "1" => Some(true),
+            "false" | "off" | "0" => Some(false),
+            _ => None,
+        };
+        match name.as_str() {
+            "format" => match value.as_str() {
+                "text" => {}
+                "json" | "xml" | "yaml" => {
+                    return Err(SqlError::unsupported(format!("EXPLAIN (FORMAT {})", value.to_uppercase()), "plans are printed as text"))
+                }
+                _ => {
+                    let m = format!("unrecognized value for EXPLAIN option \"format\": \"{value}\"");
+                    return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
+                }
+            },
+            "analyze" | "verbose" | "costs" | "settings" | "buffers" | "wal" | "timing" | "summary" => {
+                let on = on.ok_or_else(|| SqlError::new(state::SYNTAX_ERROR, format!("{name} requires a Boolean value")))?;
+                if on && !p.analyze && matches!(name.as_str(), "wal" | "timing") {
+                    let m = format!("EXPLAIN option {} requires ANALYZE", name.to_uppercase());
+                    return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
+                }
+                if name == "summary" {
+                    summary = Some(on);
+                }
+            }
+            _ => return Err(SqlError::new(state::SYNTAX_ERROR, format!("unrecognized EXPLAIN option \"{name}\""))),
+        }
+    }
+    Ok(summary)
+}
+
+/// How many rows a statement has brought or changed.
+async fn rows_of(response: Response) -> Result<usize, SqlError> {
+    match response {
+        Response::Rows { mut rows, .. } => {
+            let mut count = 0;
+            while let Some(some) = rows.next().await {
+                count += some?.len();
+            }
+            Ok(count)
+        }
+        Response::Tag(tag) => Ok(tag.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0)),
+        _ => Ok(0),
     }
 }
 

@@ -514,7 +514,7 @@ impl Session {
             Plan::Fetch { name, direction, is_move, timeout_micros } => self.fetch(&name, direction, is_move, timeout_micros).await,
             Plan::Lock => self.lock_table(),
             Plan::Close(name) => self.close(name.as_deref()),
-            Plan::Explain(p) => self.explain(*p),
+            Plan::Explain(p) => self.explain(*p).await,
             Plan::Nothing { tag, notice } => {
                 if let Some(n) = notice {
                     self.notice("NOTICE", n);

@@ -548,8 +548,17 @@ pub fn writes(plan: &Plan) -> bool {
     match plan {
         Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) | Plan::With(_) => true,
         Plan::Truncate { .. } => true,
+        Plan::Explain(e) => analyzed(e).is_some_and(writes),
         Plan::CopyTo(c) => matches!(c.source, CopySource::Modify(_)),
         other => !ddl_verb(other).is_empty(),
+    }
+}
+
+/// What EXPLAIN ANALYZE carries out.
+fn analyzed(e: &sql::plan::ExplainPlan) -> Option<&Plan> {
+    match &e.target {
+        sql::plan::ExplainPlanTarget::Plan(plan) => Some(&**plan).filter(|_| e.analyze),
+        sql::plan::ExplainPlanTarget::Object(_) => None,
     }
 }
 
@@ -568,6 +577,7 @@ fn write_verb(plan: &Plan) -> Option<&'static str> {
         },
         Plan::Truncate { .. } => "TRUNCATE TABLE",
         Plan::CopyFrom(_) => "COPY FROM",
+        Plan::Explain(e) => return analyzed(e).and_then(write_verb),
         other => return Some(ddl_verb(other)).filter(|v| !v.is_empty()),
     })
 }
