@@ -147,3 +147,57 @@ def test_computed_keys_survive_a_kill(riverdelta):
                 c.execute(f"INSERT INTO ck VALUES {row}")
         assert c.execute("INSERT INTO ck VALUES (4, 'B', NULL) ON CONFLICT (lower(addr)) DO UPDATE SET live = NULL RETURNING id").fetchone() == (2,)
         c.execute("INSERT INTO ck VALUES (5, 'd', false)")
+
+
+def test_what_is_not_valid_stands_until_it_is_validated(riverdelta):
+    with riverdelta.connect() as a:
+        a.execute("CREATE TABLE np (id int PRIMARY KEY); CREATE TABLE nc (id int PRIMARY KEY, pid int, n int); INSERT INTO np VALUES (1); INSERT INTO nc VALUES (1, 9, -1)")
+        a.execute("ALTER TABLE nc ADD CONSTRAINT fk FOREIGN KEY (pid) REFERENCES np NOT VALID, ADD CONSTRAINT pos CHECK (n > 0) NOT VALID")
+    riverdelta.restart(kill=True)
+    with riverdelta.connect() as a, riverdelta.connect() as b:
+        # The table is made anew with the row that breaks both, and takes no other.
+        a.execute("ALTER TABLE nc ADD COLUMN more int DEFAULT 1")
+        for sql, error in [("INSERT INTO nc VALUES (2, 9, 1)", psycopg.errors.ForeignKeyViolation), ("INSERT INTO nc VALUES (2, 1, 0)", psycopg.errors.CheckViolation),
+                           ("ALTER TABLE nc VALIDATE CONSTRAINT fk", psycopg.errors.ForeignKeyViolation),
+                           ("ALTER TABLE nc VALIDATE CONSTRAINT pos", psycopg.errors.CheckViolation)]:
+            with pytest.raises(error):
+                a.execute(sql)
+        a.execute("BEGIN; ALTER TABLE nc ADD COLUMN again int; INSERT INTO np VALUES (2)")
+        with pytest.raises(psycopg.errors.ForeignKeyViolation):
+            a.execute("INSERT INTO nc VALUES (3, 9, 1)")
+        a.execute("ROLLBACK")
+        # Validated beside a writer: one of the two does not go through.
+        a.execute("UPDATE nc SET pid = 1, n = 1")
+        b.execute("BEGIN; UPDATE nc SET more = 2")
+        a.execute("ALTER TABLE nc VALIDATE CONSTRAINT pos, VALIDATE CONSTRAINT fk")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            b.execute("COMMIT")
+        valid = "SELECT bool_and(convalidated) FROM pg_constraint WHERE conrelid = 'nc'::regclass"
+        assert a.execute(valid).fetchone() == (True,)
+    riverdelta.restart(kill=True)
+    with riverdelta.connect() as a:
+        assert a.execute(valid).fetchone() == (True,)
+        assert a.execute("SELECT * FROM nc").fetchall() == [(1, 1, 1, 1)]
+
+
+def test_keys_that_wait_for_the_commit(riverdelta):
+    with riverdelta.connect() as a, riverdelta.connect() as b:
+        a.execute("CREATE TABLE dk (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, v int); CREATE MATERIALIZED VIEW dm AS SELECT id, count(*) FROM dk GROUP BY id")
+        a.execute("INSERT INTO dk VALUES (1, 1)")
+        a.execute("BEGIN; INSERT INTO dk VALUES (1, 2)")
+        assert a.execute("SELECT count(*), count(DISTINCT id) FROM dk").fetchone() == (2, 1)
+        assert a.execute("SELECT * FROM dm").fetchall() == [(1, 2)]
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            a.execute("COMMIT")
+        a.execute("BEGIN; INSERT INTO dk VALUES (1, 2); UPDATE dk SET id = 2 WHERE v = 1")
+        a.execute("COMMIT")
+        # Two at once.
+        a.execute("BEGIN; INSERT INTO dk VALUES (7, 1)")
+        b.execute("INSERT INTO dk VALUES (7, 2)")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            a.execute("COMMIT")
+    riverdelta.restart(kill=True)
+    with riverdelta.connect() as a:
+        assert a.execute("SELECT * FROM dk ORDER BY id").fetchall() == [(1, 2), (2, 1), (7, 2)]
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            a.execute("INSERT INTO dk VALUES (2, 2)")

@@ -130,6 +130,14 @@ pub struct TableDef {
     pub foreign: Vec<String>,
     /// The first of `Relation::unique` is the primary key.
     pub has_primary_key: bool,
+    /// Those of `Relation::unique` that are DEFERRABLE, and whether INITIALLY DEFERRED.
+    pub deferral: Vec<(String, bool)>,
+    /// Those of `Relation::unique` that are indexes of their own, not constraints.
+    pub unique_indexes: Vec<String>,
+    /// Unique indexes on expressions, or (true) of some rows.
+    pub computed_indexes: Vec<(String, bool)>,
+    /// All indexes on it that are objects of their own.
+    pub indexes: Vec<GlobalId>,
     /// Names of columns' and of other comments, by column from 1; 0 is the table.
     pub comments: Vec<(u32, String)>,
 }
@@ -146,6 +154,15 @@ pub struct SequenceSpec {
 }
 
 impl Relation {
+    /// Columns of the primary key, if rows have it at all times.
+    pub fn primary_key(&self) -> Option<&Vec<usize>> {
+        let (name, columns) = self.unique.first().filter(|_| self.def.has_primary_key)?;
+        (!self.is_deferrable(name)).then_some(columns)
+    }
+    /// Whether a key may be broken until the commit.
+    pub fn is_deferrable(&self, key: &str) -> bool {
+        self.def.deferral.iter().any(|d| d.0 == key)
+    }
     /// Whether the column is GENERATED … AS IDENTITY, and if so ALWAYS.
     pub fn identity(&self, column: usize) -> Option<bool> {
         self.def.identity.get(column)?.as_ref().map(|i| i.0)

@@ -1,6 +1,8 @@
 //! Rows of `pg_depend`: what is made from what, as dumps and tools ask it, so that they make and drop things in an order that works.
 
-use super::pg::{constraints, default_oid, index_columns, namespace_oid, primary_key_oid, rule_oid, Constrained, CLASS, CONSTRAINT, EXTENSION, NAMESPACE, TYPE};
+use super::pg::{
+    constraints, default_oid, index_columns, namespace_oid, primary_key_oid, rule_oid, Constrained, CLASS, CONSTRAINT, EXTENSION, NAMESPACE, TYPE,
+};
 use super::{defs, int, oid, text, Rows, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind};
 use repr::SqlType;

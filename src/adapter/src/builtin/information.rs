@@ -265,10 +265,10 @@ pub fn fill(name_of_view: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                 let mut row = [of_constraint(c, &k), of_table(i)].concat();
                 row.extend([
                     ("constraint_type", text(kind)),
-                    ("is_deferrable", yes_no(k.foreign().is_some_and(|f| f.deferrable))),
-                    ("initially_deferred", yes_no(k.foreign().is_some_and(|f| f.deferred))),
+                    ("is_deferrable", yes_no(k.deferral().0)),
+                    ("initially_deferred", yes_no(k.deferral().1)),
                     ("enforced", yes_no(true)),
-                    ("nulls_distinct", if let Constrained::Key { primary: false, equal_nulls } = k.what { yes_no(!equal_nulls) } else { Value::Null }),
+                    ("nulls_distinct", if let Constrained::Key { primary: false, key } = &k.what { yes_no(!key.equal_nulls) } else { Value::Null }),
                 ]);
                 out.add(row);
             }

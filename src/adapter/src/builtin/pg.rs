@@ -3,7 +3,7 @@
 use super::names::quote_if_needed;
 use super::pg_type::Form;
 use super::{defs, int, oid, text, vector, BuiltinCtx, Names, Rows, OWNER, OWNER_NAME, RD_NAMESPACE};
-use crate::catalog::{Catalog, Item, ItemKind};
+use crate::catalog::{deferral_words, Catalog, Item, ItemKind};
 use crate::planner::DATABASE;
 use expr::catalog as pgdata;
 use expr::CatalogView;
@@ -47,7 +47,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("conname", text(&k.name)),
                     ("connamespace", oid(k.namespace)),
                     ("contype", text(k.kind())),
-                    ("convalidated", Value::Bool(true)),
+                    ("convalidated", Value::Bool(k.valid)),
                     ("conrelid", oid(k.relation)),
                     ("contypid", oid(k.domain)),
                     ("conindid", oid(k.index)),
@@ -58,8 +58,8 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("conpfeqop", k.equalities(c, equality)),
                     ("conppeqop", k.equalities(c, |parent, _| equality(parent, parent))),
                     ("conffeqop", k.equalities(c, |_, child| equality(child, child))),
-                    ("condeferrable", Value::Bool(k.foreign().is_some_and(|f| f.deferrable))),
-                    ("condeferred", Value::Bool(k.foreign().is_some_and(|f| f.deferred))),
+                    ("condeferrable", Value::Bool(k.deferral().0)),
+                    ("condeferred", Value::Bool(k.deferral().1)),
                     ("confrelid", oid(k.foreign().map_or(0, |f| f.parent.0 as u32))),
                     ("confupdtype", k.foreign().map_or_else(|| text(" "), |f| Value::Text(f.on_update.to_string()))),
                     ("confdeltype", k.foreign().map_or_else(|| text(" "), |f| Value::Text(f.on_delete.to_string()))),
@@ -653,6 +653,7 @@ struct Index {
     include: Vec<usize>,
     unique: bool,
     primary: bool,
+    deferrable: bool,
     def: crate::catalog::IndexDef,
 }
 
@@ -759,6 +760,7 @@ fn index_list(c: &Catalog) -> Vec<Index> {
                     include,
                     unique,
                     primary: false,
+                    deferrable: false,
                     def: def.clone(),
                 });
             }
@@ -776,6 +778,7 @@ fn index_list(c: &Catalog) -> Vec<Index> {
                         include: vec![],
                         unique: true,
                         primary,
+                        deferrable: k.deferrable,
                         def: crate::catalog::IndexDef { equal_nulls: k.equal_nulls, ..Default::default() },
                     });
                 }
@@ -942,7 +945,7 @@ fn indexes(c: &Catalog, names: &Names, out: &mut Rows<'_>) {
             ("indnkeyatts", int(n as i64)),
             ("indisunique", Value::Bool(x.unique)),
             ("indisprimary", Value::Bool(x.primary)),
-            ("indimmediate", Value::Bool(true)),
+            ("indimmediate", Value::Bool(!x.deferrable)),
             ("indisvalid", Value::Bool(true)),
             ("indisready", Value::Bool(true)),
             ("indislive", Value::Bool(true)),
@@ -971,16 +974,19 @@ pub fn constraint_definition(c: &Catalog, constraint: u32, pretty: bool, names: 
     let k = constraints(c).into_iter().find(|k| k.oid == constraint)?;
     let child = c.item(repr::GlobalId(u64::from(k.relation)));
     let columns = |i: &Item| k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect::<Vec<_>>().join(", ");
-    Some(match (k.what, child) {
+    let not_valid = if k.valid { "" } else { " NOT VALID" };
+    let definition = match (k.what, child) {
         (Constrained::Check(text), Some(_)) => format!("CHECK ({})", names.expression(&text, k.relation, pretty)),
         (Constrained::Check(text), None) => format!("CHECK ({})", names.domain_condition(k.domain, &text, pretty)),
-        (Constrained::Key { primary, equal_nulls }, Some(i)) => {
+        (Constrained::Key { primary, key }, Some(i)) => {
             let word = if primary { "PRIMARY KEY" } else { "UNIQUE" };
-            format!("{word} {}({})", if equal_nulls { "NULLS NOT DISTINCT " } else { "" }, columns(i))
+            let nulls = if key.equal_nulls { "NULLS NOT DISTINCT " } else { "" };
+            format!("{word} {nulls}({}){}", columns(i), deferral_words(key.deferrable, key.deferred))
         }
         (Constrained::Foreign(f), Some(i)) => foreign_definition(c, i, &f, names),
         _ => return None,
-    })
+    };
+    Some(definition + not_valid)
 }
 
 pub struct ConstraintRow {
@@ -994,10 +1000,12 @@ pub struct ConstraintRow {
     pub relation: u32,
     pub domain: u32,
     pub columns: Vec<usize>,
+    /// Not NOT VALID.
+    pub valid: bool,
 }
 
 pub enum Constrained {
-    Key { primary: bool, equal_nulls: bool },
+    Key { primary: bool, key: crate::catalog::Constraint },
     Check(String),
     Foreign(crate::catalog::ForeignKey),
 }
@@ -1010,6 +1018,15 @@ impl ConstraintRow {
             Constrained::Key { .. } => "u",
             Constrained::Check(_) => "c",
             Constrained::Foreign(_) => "f",
+        }
+    }
+
+    /// Whether it is DEFERRABLE, and INITIALLY DEFERRED.
+    pub fn deferral(&self) -> (bool, bool) {
+        match &self.what {
+            Constrained::Key { key, .. } => (key.deferrable, key.deferred),
+            Constrained::Foreign(f) => (f.deferrable, f.deferred),
+            Constrained::Check(_) => (false, false),
         }
     }
 
@@ -1072,13 +1089,7 @@ pub fn foreign_definition(c: &Catalog, child: &Item, f: &crate::catalog::Foreign
     if !f.set_columns.is_empty() {
         out += &format!(" ({})", names(child, &f.set_columns));
     }
-    if f.deferrable {
-        out += " DEFERRABLE";
-    }
-    if f.deferred {
-        out += " INITIALLY DEFERRED";
-    }
-    out
+    out + deferral_words(f.deferrable, f.deferred)
 }
 
 /// `pg_constraint.oid` of a table's primary key.
@@ -1092,7 +1103,8 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
         let namespace = namespace_oid(c, &i.schema).unwrap_or(0);
         let (relation, domain) = if matches!(i.kind, ItemKind::Domain(_)) { (0, i.oid()) } else { (i.oid(), 0) };
         let mut add = |n: usize, name: &str, what, index, columns: Vec<usize>| {
-            out.push(ConstraintRow { oid: constraint_oid(i, n), name: name.to_owned(), namespace, what, index, relation, domain, columns });
+            let valid = !matches!(&i.kind, ItemKind::Table(t) if t.unchecked.iter().any(|u| u == name));
+            out.push(ConstraintRow { oid: constraint_oid(i, n), name: name.to_owned(), namespace, what, index, relation, domain, columns, valid });
         };
         match &i.kind {
             ItemKind::Domain(d) => d.checks.iter().enumerate().for_each(|(n, (name, check))| add(n, name, Constrained::Check(check.clone()), 0, vec![])),
@@ -1101,7 +1113,7 @@ pub fn constraints(c: &Catalog) -> Vec<ConstraintRow> {
                 for k in t.constraints() {
                     if !k.index {
                         let primary = t.primary_key.as_ref().is_some_and(|p| std::ptr::eq(p, k));
-                        add(n, &k.name, Constrained::Key { primary, equal_nulls: k.equal_nulls }, constraint_oid(i, n), k.columns.clone());
+                        add(n, &k.name, Constrained::Key { primary, key: k.clone() }, constraint_oid(i, n), k.columns.clone());
                     }
                     n += 1;
                 }

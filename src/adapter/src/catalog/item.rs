@@ -157,6 +157,9 @@ pub struct Table {
     pub computed_keys: Vec<ComputedKey>,
     #[serde(default)]
     pub on_commit: OnCommit,
+    /// Names of checks and foreign keys that are NOT VALID: rows that were there before them may break them.
+    #[serde(default)]
+    pub unchecked: Vec<String>,
 }
 
 /// A unique index that has an expression or a condition, as texts. The index is an object of its own, of this name.
@@ -229,6 +232,21 @@ pub struct Constraint {
     /// NULLS NOT DISTINCT.
     #[serde(default)]
     pub equal_nulls: bool,
+    /// It may be broken until the commit, if a transaction asks for that.
+    #[serde(default)]
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED: without being asked.
+    #[serde(default)]
+    pub deferred: bool,
+}
+
+/// How a constraint that may be put off says so.
+pub fn deferral_words(deferrable: bool, deferred: bool) -> &'static str {
+    match (deferrable, deferred) {
+        (_, true) => " DEFERRABLE INITIALLY DEFERRED",
+        (true, false) => " DEFERRABLE",
+        (false, false) => "",
+    }
 }
 
 /// What becomes of a temporary table, or of its rows, at commit.

@@ -91,9 +91,9 @@ impl Coordinator {
                         let m = "could not serialize access: the table was dropped or altered meanwhile";
                         return Err(SqlError::new(state::SERIALIZATION_FAILURE, m).with_hint("The transaction might succeed if retried."));
                     }
-                    self.keys.apply(&catalog, *table, changes, &mut undo)?;
+                    self.keys.apply(&catalog, *table, changes, &Default::default(), &mut undo)?;
                 }
-                self.keys.foreign.check(&catalog, &self.keys, &txn.writes, &Default::default(), &txn.acted)
+                self.keys.foreign.check((&catalog, &catalog), &self.keys, &txn.writes, &Default::default(), &txn.acted)
             });
             match checked {
                 Ok(()) => {

@@ -56,7 +56,7 @@ impl Coordinator {
         let sequences = self.shared.sequences.take_changed();
         tick.meta.splice(0..0, sequences.meta());
         let mut undo = Undo::default();
-        let written = writes.iter().try_for_each(|(table, changes)| self.keys.apply(&after, *table, changes, &mut undo));
+        let written = writes.iter().try_for_each(|(table, changes)| self.keys.apply(&after, *table, changes, &Default::default(), &mut undo));
         let written = written.and_then(|()| self.check_foreign(&after, &writes, &replaced, &Default::default(), &acted));
         let appended = written.and_then(|()| self.append_ddl(tick, &before, &after, &writes));
         let shards = match appended {
@@ -117,7 +117,7 @@ impl Coordinator {
         deferred: &Constraints,
         acted: &Constraints,
     ) -> Result<(), SqlError> {
-        self.keys.foreign.check(catalog, &self.keys, writes, deferred, acted)?;
+        self.keys.foreign.check((&self.catalog(), catalog), &self.keys, writes, deferred, acted)?;
         replaced.iter().try_for_each(|r| self.keys.foreign.check_all(catalog, &self.keys, r.table()))
     }
 
@@ -130,7 +130,7 @@ impl Coordinator {
         }
         let mut undo = Undo::default();
         let result = self.replace_foreign(&c.catalog, &c.altered).and_then(|replaced| {
-            let applied = c.writes.iter().try_for_each(|(table, changes)| self.keys.apply(&c.catalog, *table, changes, &mut undo));
+            let applied = c.writes.iter().try_for_each(|(table, changes)| self.keys.apply(&c.catalog, *table, changes, &c.deferred, &mut undo));
             let result = applied.and_then(|()| self.check_foreign(&c.catalog, &c.writes, &replaced, &c.deferred, &c.acted));
             self.keys.undo_txn(&mut undo);
             replaced.into_iter().for_each(|r| self.keys.foreign.restore(r));

@@ -124,10 +124,21 @@ impl Foreign {
 
     /// Whether what these changes, taken in already, have touched fits together. `deferred`: those that are not looked at yet; `acted`: those
     /// for which CASCADE or its like has changed all rows that there were.
-    /// Errors: 23503; 40001 where a row came after CASCADE had done its work.
-    pub fn check(&self, catalog: &Catalog, keys: &Keys, writes: &[(GlobalId, Changes)], deferred: &Constraints, acted: &Constraints) -> Result<(), SqlError> {
+    /// `before`: the catalog without the transaction's changes. Errors: 23503; 40001 where a row came after CASCADE had done its work.
+    pub fn check(
+        &self,
+        (before, catalog): (&Catalog, &Catalog),
+        keys: &Keys,
+        writes: &[(GlobalId, Changes)],
+        deferred: &Constraints,
+        acted: &Constraints,
+    ) -> Result<(), SqlError> {
         for (id, r) in self.all.iter().filter(|r| !deferred.contains(r.0)) {
-            let lost = |key: &[u8]| r.refers(key) && !keys.has(r.parent, &r.parent_key, key);
+            // What a key that is NOT VALID let stand stands on when its table is made anew.
+            let altered = unchecked(catalog, id).and_then(|i| before.find(&i.schema, i.namespace(), &i.name)).filter(|old| old.id != id.0);
+            let was = altered.and_then(|old| self.all.get(&(old.id, id.1.clone())));
+            let stood = |key: &[u8]| was.is_some_and(|w| r.counts.get(key) <= w.counts.get(key));
+            let lost = |key: &[u8]| r.refers(key) && !keys.has(r.parent, &r.parent_key, key) && !stood(key);
             for (table, changes) in writes.iter().filter(|w| w.0 == id.0 || w.0 == r.parent) {
                 changes.each(|deltas| {
                     if *table == id.0 {
@@ -149,7 +160,7 @@ impl Foreign {
 
     /// Whether all rows of a table refer to something. Errors: 23503.
     pub fn check_all(&self, catalog: &Catalog, keys: &Keys, table: GlobalId) -> Result<(), SqlError> {
-        for (id, r) in self.all.iter().filter(|r| r.0 .0 == table) {
+        for (id, r) in self.all.iter().filter(|r| r.0 .0 == table && unchecked(catalog, r.0).is_none()) {
             let lost = r.counts.iter().filter(|(key, n)| **n > 0 && !keys.has(r.parent, &r.parent_key, key)).map(|c| c.0).min();
             if let Some(key) = lost {
                 return Err(r.missing(catalog, id, key));
@@ -252,6 +263,11 @@ impl Referring {
         let e = SqlError::new(FOREIGN_KEY_VIOLATION, m).with_detail(format!("Key {shown} is still referenced from table \"{}\".", child.name));
         e.of_table(&child.schema, &child.name).of_constraint(&id.1)
     }
+}
+
+/// The table of a foreign key that is NOT VALID.
+fn unchecked<'c>(catalog: &'c Catalog, id: &ForeignId) -> Option<&'c std::sync::Arc<Item>> {
+    catalog.item(id.0).filter(|i| matches!(&i.kind, ItemKind::Table(t) if t.unchecked.contains(&id.1)))
 }
 
 const FOREIGN_KEY_VIOLATION: repr::SqlState = repr::SqlState::new("23503");

@@ -228,8 +228,8 @@ impl Coordinator {
                 let result = self.check_writes(check);
                 let _ = answer.send(result);
             }
-            Request::CheckKeys(table, deltas, own, answer) => {
-                let _ = answer.send(self.keys.check(&self.catalog(), table, &deltas, own));
+            Request::CheckKeys(table, deltas, deferred, own, answer) => {
+                let _ = answer.send(self.keys.check(&self.catalog(), table, &deltas, &deferred, own));
             }
             Request::Introspect(answer) => {
                 let _ = answer.send(self.introspect());

@@ -382,14 +382,8 @@ impl Coordinator {
 
     /// Objects go: subscriptions and reads of them end with a clear error.
     pub(super) fn end_reads_of(&mut self, dropped: &[GlobalId], catalog: &Catalog, after: &Catalog) {
-        let touched: Vec<(GlobalId, GlobalId)> = self
-            .reads
-            .running
-            .iter()
-            .filter_map(|(token, r)| {
-                Some((*token, *r.relations.iter().find(|id| dropped.contains(id))?))
-            })
-            .collect();
+        let touched: Vec<(GlobalId, GlobalId)> =
+            self.reads.running.iter().filter_map(|(token, r)| Some((*token, *r.relations.iter().find(|id| dropped.contains(id))?))).collect();
         for (token, gone) in touched {
             let item = catalog.item(gone);
             let name = item.map_or_else(|| gone.to_string(), |i| format!("{} \"{}\"", i.noun(), i.name));

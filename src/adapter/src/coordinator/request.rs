@@ -43,7 +43,7 @@ pub enum Request {
     ReleaseHold(Timestamp),
     Write(WriteTxn, Answer<Timestamp>),
     /// Whether these changes, with those that the transaction has made before, would break the table's keys. Answers with both together.
-    CheckKeys(GlobalId, Vec<Deltas>, OwnKeys, Answer<OwnKeys>),
+    CheckKeys(GlobalId, Vec<Deltas>, Constraints, OwnKeys, Answer<OwnKeys>),
     /// Whether these changes alone would break a key or a foreign key.
     CheckWrites(CheckWrites, Answer<()>),
     Introspect(oneshot::Sender<Introspection>),

@@ -50,6 +50,8 @@ struct Draft {
     lost: Lost,
     /// A foreign key was added: all rows are to be looked at.
     linked: bool,
+    /// A column with a sequence was added.
+    numbered: bool,
     ops: Vec<Op>,
 }
 
@@ -61,6 +63,8 @@ struct Lost {
     retyped: BTreeSet<usize>,
     /// The primary key: views may rest on it.
     key: Option<String>,
+    /// Indexes that have become keys.
+    indexes: Vec<String>,
     cascade: bool,
     /// What CASCADE takes along, as its notice tells it.
     also: Vec<String>,
@@ -121,6 +125,7 @@ impl Session {
                 draft.lost.cascade |= cascade;
                 let others = draft.table.foreign.len();
                 draft.table.foreign.retain(|f| f.name != name);
+                draft.table.unchecked.retain(|n| *n != name);
                 if draft.table.foreign.len() < others {
                     return Ok(());
                 }
@@ -128,6 +133,19 @@ impl Session {
                 draft.table.checks.retain(|c| c.0 != name);
                 draft.table.unique.retain(|c| c.name != name);
                 draft.lost.key = draft.table.primary_key.take_if(|k| k.name == name).map(|k| k.name).or(draft.lost.key.take());
+            }
+            TableStep::Validate { name } => {
+                let before = draft.table.unchecked.len();
+                draft.table.unchecked.retain(|n| *n != name);
+                if draft.table.unchecked.len() < before {
+                    // Rows go through a check as the table is made anew, so that none comes by a transaction that did not know of it.
+                    draft.anew |= draft.table.checks.iter().any(|c| c.0 == name);
+                    draft.linked |= draft.table.foreign.iter().any(|f| f.name == name);
+                }
+            }
+            TableStep::Foreign { name, when } => {
+                let keys = draft.table.foreign.iter_mut().filter(|f| f.name == name);
+                keys.for_each(|f| (f.deferrable, f.deferred) = (when.deferrable, when.deferred));
             }
             TableStep::DropColumn { column, cascade } => {
                 let name = draft.item.desc.names[column].clone();
@@ -261,11 +279,15 @@ impl Session {
         draft.table.foreign.extend(shape.foreign.iter().map(|f| super::foreign::stored(f, itself)));
         draft.linked |= !shape.foreign.is_empty();
         self.check_lasting(&draft.table, draft.table.temporary)?;
-        // A foreign key alone leaves the table as it is.
-        if types.len() == first && shape.unique.is_empty() && shape.checks.is_empty() && !shape.foreign.is_empty() {
+        draft.table.unchecked.extend(shape.unchecked.iter().cloned());
+        // A foreign key alone leaves the table as it is, and so does a check that says nothing of the rows that are there.
+        let says_nothing = shape.checks.iter().all(|c| shape.unchecked.contains(&c.0));
+        if types.len() == first && shape.unique.is_empty() && says_nothing {
+            draft.table.checks.extend(shape.checks.into_iter().map(|c| (c.0, c.1)));
             return Ok(());
         }
         draft.anew = true;
+        draft.numbered |= !shape.sequences.is_empty();
         draft.item.desc = shape.desc;
         draft.origin.resize(types.len(), None);
         draft.table.generated.resize(types.len(), None);
@@ -302,8 +324,20 @@ impl Session {
             Ok(())
         }));
         for (name, columns, primary) in shape.unique {
-            let equal_nulls = shape.equal_nulls.contains(&name);
-            let c = Constraint { name, columns, index: false, equal_nulls };
+            let mut equal_nulls = shape.equal_nulls.contains(&name);
+            if let Some(index) = &shape.from_index {
+                // The index is the constraint's from now on, and no object of its own.
+                equal_nulls = draft.table.unique.iter().any(|u| u.name == *index && u.equal_nulls);
+                draft.table.unique.retain(|u| u.name != *index);
+                draft.lost.indexes.push(index.clone());
+                if *index != name {
+                    let m = format!("ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{index}\" to \"{name}\"");
+                    self.notice("NOTICE", SqlError::new(repr::SqlState::new("00000"), m));
+                }
+            }
+            let deferral = shape.deferral.iter().find(|d| d.0 == name);
+            let (deferrable, deferred) = (deferral.is_some(), deferral.is_some_and(|d| d.1));
+            let c = Constraint { name, columns, index: false, equal_nulls, deferrable, deferred };
             match primary {
                 true => draft.table.primary_key = Some(c),
                 false => draft.table.unique.push(c),
@@ -314,9 +348,11 @@ impl Session {
     }
 
     async fn finish_alter(&mut self, old: &Item, draft: Draft) -> Result<GlobalId, SqlError> {
-        let Draft { mut item, mut table, origin, steps, anew, mut lost, linked, ops } = draft;
+        let Draft { mut item, mut table, origin, steps, anew, mut lost, linked, numbered, ops } = draft;
         item.sql = table_sql(&full_name(&item), &item.desc, &table);
-        let keys = table.primary_key.iter().chain(&table.unique).map(|k| k.columns.clone());
+        table.unchecked =
+            table.unchecked.iter().filter(|n| table.checks.iter().any(|c| c.0 == **n) || table.foreign.iter().any(|f| f.name == **n)).cloned().collect();
+        let keys = table.constraints().filter(|k| !k.deferrable).map(|k| k.columns.clone());
         item.desc.keys = keys.filter(|k| k.iter().all(|c| !item.desc.types[*c].nullable)).collect();
         let catalog = self.catalog();
         item.deps.retain(|d| catalog.item(*d).is_some_and(|i| !matches!(i.kind, ItemKind::Sequence(_))));
@@ -352,8 +388,12 @@ impl Session {
         self.tell_cascade(&lost.also);
         let mut gone: Vec<GlobalId> = self.all_dependants(old.id).into_iter().map(|i| i.id).rev().collect();
         gone.push(old.id);
-        // What was written to the old table is in the rows.
-        let rows = self.start_relation(get(old)).await?;
+        // What was written to the old table is in the rows. Sequences number them by the key.
+        let by = match &old.kind {
+            ItemKind::Table(Table { primary_key: Some(k), .. }) if numbered => k.columns.clone(),
+            _ => vec![],
+        };
+        let rows = self.start_ordered(get(old), &by).await?;
         if let Some(o) = self.txn.open() {
             o.rewrites = true;
         }
@@ -364,7 +404,15 @@ impl Session {
         first.extend(children);
         self.apply(first)?;
         let item = Arc::new(item);
-        self.write_altered(&item, rows, &steps).await?;
+        // Keys are tested now, whatever waits for the commit.
+        if let Some(o) = self.txn.open() {
+            o.deferral.push((None, false));
+        }
+        let written = self.write_altered(&item, rows, &steps).await;
+        if let Some(o) = self.txn.open() {
+            o.deferral.pop();
+        }
+        written?;
         let mut ids: BTreeMap<GlobalId, GlobalId> = BTreeMap::from([(old.id, item.id)]);
         for d in dependants {
             self.recreate(old, &d, &mut ids)?;
@@ -397,7 +445,9 @@ impl Session {
         let (catalog, ctx) = self.statement_ctx();
         let exprs = self.shared.planner.table_exprs(&catalog, item)?;
         let not_null = (0..item.desc.arity()).filter(|i| !item.desc.types[*i].nullable).collect();
-        let checks = RowChecks { not_null, checks: exprs.checks.clone(), ..RowChecks::default() };
+        let unchecked: &[String] = if let ItemKind::Table(t) = &item.kind { &t.unchecked } else { &[] };
+        let checks = exprs.checks.iter().filter(|c| !unchecked.contains(&c.0)).cloned().collect();
+        let checks = RowChecks { not_null, checks, ..RowChecks::default() };
         while let Some(mut rows) = source.next().await? {
             steps.iter().try_for_each(|step| step(&mut rows, &ctx))?;
             self.check_rows(item, &mut rows, &checks, &ctx).map_err(|e| of_old_rows(e, item))?;
@@ -426,6 +476,9 @@ impl Session {
         let (mut kept, mut gone, mut blockers) = (Vec::new(), BTreeSet::new(), Vec::new());
         let from = format!(" FROM {}", qualified(&old.schema, &old.name));
         for d in self.all_dependants(old.id) {
+            if matches!(d.kind, ItemKind::Index { on, .. } if on == old.id) && lost.indexes.contains(&d.name) {
+                continue;
+            }
             let reads = {
                 let names = self.names();
                 match &d.kind {
@@ -533,6 +586,7 @@ impl Session {
         t.primary_key.iter_mut().chain(&mut t.unique).filter(|k| k.name == from).for_each(|k| k.name.clone_from(&to));
         t.checks.iter_mut().filter(|c| c.0 == from).for_each(|c| c.0.clone_from(&to));
         t.foreign.iter_mut().filter(|f| f.name == from).for_each(|f| f.name.clone_from(&to));
+        t.unchecked.iter_mut().filter(|n| *n == from).for_each(|n| n.clone_from(&to));
         let mut item = draft.item;
         item.constraint_comments.iter_mut().filter(|c| c.name == from).for_each(|c| c.name.clone_from(&to));
         item.sql = table_sql(&full_name(&item), &item.desc, &draft.table);
@@ -653,7 +707,14 @@ impl Session {
         let mut draft = Draft::of(&old)?;
         let columns = p.keys.iter().map(|k| if let expr::Scalar::Column(c) = k { Some(*c) } else { None }).collect::<Option<Vec<usize>>>();
         match (columns, &p.filter_sql) {
-            (Some(columns), None) => draft.table.unique.push(Constraint { name: name.to_owned(), columns, index: true, equal_nulls: p.equal_nulls }),
+            (Some(columns), None) => draft.table.unique.push(Constraint {
+                name: name.to_owned(),
+                columns,
+                index: true,
+                equal_nulls: p.equal_nulls,
+                deferrable: false,
+                deferred: false,
+            }),
             (_, filter) => draft.table.computed_keys.push(ComputedKey {
                 name: name.to_owned(),
                 keys: p.key_sql.clone(),
@@ -849,6 +910,7 @@ impl Draft {
             anew: false,
             lost: Lost::default(),
             linked: false,
+            numbered: false,
             ops: Vec::new(),
         })
     }

@@ -2,7 +2,7 @@
 
 use super::{Response, Session};
 use crate::builtin::quote_if_needed;
-use crate::catalog::{Catalog, Constraint, ConstraintComment, IndexDef, Item, ItemKind, Namespace, Table, ITEM_VERSION};
+use crate::catalog::{deferral_words, Catalog, Constraint, ConstraintComment, IndexDef, Item, ItemKind, Namespace, Table, ITEM_VERSION};
 use crate::coordinator::ddl::check_and_apply;
 use crate::coordinator::request::{Op, Request, WriteTxn};
 use crate::planner::{qualified, quote};
@@ -199,8 +199,17 @@ impl Session {
     }
 
     fn table_item(&self, p: &CreateTablePlan, ops: &mut Vec<Op>) -> Result<Item, SqlError> {
-        let constraint =
-            |c: &(String, Vec<usize>, bool)| Constraint { name: c.0.clone(), columns: c.1.clone(), index: false, equal_nulls: p.equal_nulls.contains(&c.0) };
+        let constraint = |c: &(String, Vec<usize>, bool)| {
+            let deferral = p.deferral.iter().find(|d| d.0 == c.0);
+            Constraint {
+                name: c.0.clone(),
+                columns: c.1.clone(),
+                index: false,
+                equal_nulls: p.equal_nulls.contains(&c.0),
+                deferrable: deferral.is_some(),
+                deferred: deferral.is_some_and(|d| d.1),
+            }
+        };
         let id = self.shared.allocate_id();
         let mut table = Table {
             defaults: p.defaults.clone(),
@@ -212,6 +221,7 @@ impl Session {
             temporary: p.temporary,
             foreign: p.foreign.iter().map(|f| super::foreign::stored(f, id)).collect(),
             computed_keys: vec![],
+            unchecked: vec![],
             on_commit: p.on_commit.into(),
         };
         self.check_lasting(&table, p.temporary)?;
@@ -254,6 +264,7 @@ impl Session {
             sequences: vec![],
             foreign: vec![],
             computed_keys: vec![],
+            unchecked: vec![],
             on_commit: p.on_commit.into(),
         };
         let mut desc = p.desc;
@@ -379,10 +390,7 @@ impl Session {
             return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, m).with_hint("A view cannot read itself; WITH RECURSIVE inside its query can."));
         }
         for d in &kept {
-            let made = matches!(
-                d.kind,
-                ItemKind::View { .. } | ItemKind::MaterializedView { .. } | ItemKind::Index { .. } | ItemKind::ViewErrors { .. }
-            );
+            let made = matches!(d.kind, ItemKind::View { .. } | ItemKind::MaterializedView { .. } | ItemKind::Index { .. } | ItemKind::ViewErrors { .. });
             if !made {
                 let what = format!("replacing {}, whose row type {} has,", old.told(), d.told());
                 return Err(SqlError::unsupported(what, "drop it and create it again afterwards"));
@@ -816,14 +824,17 @@ pub(crate) fn table_sql(name: &FullName, desc: &RelDesc, table: &Table) -> Strin
         }
         lines.push(line);
     }
-    let list = |c: &Constraint| c.columns.iter().map(|i| quote(&desc.names[*i])).collect::<Vec<_>>().join(", ");
-    lines.extend(table.primary_key.iter().map(|c| format!("CONSTRAINT {} PRIMARY KEY ({})", quote(&c.name), list(c))));
+    let list = |c: &Constraint| {
+        let columns = c.columns.iter().map(|i| quote(&desc.names[*i])).collect::<Vec<_>>().join(", ");
+        format!("({columns}){}", deferral_words(c.deferrable, c.deferred))
+    };
+    lines.extend(table.primary_key.iter().map(|c| format!("CONSTRAINT {} PRIMARY KEY {}", quote(&c.name), list(c))));
     lines.extend(
         table
             .unique
             .iter()
             .filter(|c| !c.index)
-            .map(|c| format!("CONSTRAINT {} UNIQUE {}({})", quote(&c.name), if c.equal_nulls { "NULLS NOT DISTINCT " } else { "" }, list(c))),
+            .map(|c| format!("CONSTRAINT {} UNIQUE {}{}", quote(&c.name), if c.equal_nulls { "NULLS NOT DISTINCT " } else { "" }, list(c))),
     );
     lines.extend(table.checks.iter().map(|(n, text)| format!("CONSTRAINT {} CHECK ({text})", quote(n))));
     format!("CREATE TABLE {} ({})", qualified(&name.schema, &name.name), lines.join(", "))

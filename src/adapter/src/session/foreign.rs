@@ -57,6 +57,12 @@ fn table_of(item: &Item) -> Option<&Table> {
     }
 }
 
+/// A table's keys and foreign keys: name, whether it may be put off, whether it is without being asked.
+fn deferral(table: &Table) -> impl Iterator<Item = (&String, bool, bool)> {
+    let keys = table.constraints().filter(|k| !k.index).map(|k| (&k.name, k.deferrable, k.deferred));
+    keys.chain(table.foreign.iter().map(|f| (&f.name, f.deferrable, f.deferred)))
+}
+
 impl Session {
     /// Whether the table refers to others or others to it.
     pub(super) fn linked(&self, item: &Item) -> bool {
@@ -180,19 +186,21 @@ impl Session {
             _ => None,
         };
         let altered = self.txn.ddl().iter().filter_map(altered).collect();
-        let (deferred, acted) = (self.deferred(), self.txn.open().map(|o| o.acted.clone()).unwrap_or_default());
-        let check = CheckWrites { catalog: self.catalog(), writes, altered, deferred, acted };
+        let catalog = self.catalog();
+        let (deferred, acted) = (self.deferred(catalog.items().map(|i| &**i)), self.txn.open().map(|o| o.acted.clone()).unwrap_or_default());
+        let check = CheckWrites { catalog, writes, altered, deferred, acted };
         self.shared.ask(|answer| Request::CheckWrites(check, answer)).await
     }
 
-    /// The constraints that wait for the commit.
-    fn deferred(&self) -> Constraints {
-        let catalog = self.catalog();
+    /// The constraints of these tables that wait for the commit.
+    pub(super) fn deferred<'i>(&self, items: impl IntoIterator<Item = &'i Item>) -> Constraints {
         let mut out = Constraints::new();
-        for (item, key) in catalog.items().filter_map(|i| Some((i, table_of(i)?))).flat_map(|(i, t)| t.foreign.iter().map(move |f| (i, f))) {
-            let said = self.txn.deferral().iter().rev().find(|d| d.0.as_ref().is_none_or(|names| names.contains(&key.name)));
-            if key.deferrable && said.map_or(key.deferred, |d| d.1) {
-                out.insert((item.id, key.name.clone()));
+        for item in items {
+            for (name, _, deferred) in table_of(item).into_iter().flat_map(deferral).filter(|c| c.1) {
+                let said = self.txn.deferral().iter().rev().find(|d| d.0.as_ref().is_none_or(|names| names.contains(name)));
+                if said.map_or(deferred, |d| d.1) {
+                    out.insert((item.id, name.clone()));
+                }
             }
         }
         out
@@ -201,11 +209,11 @@ impl Session {
     pub(super) async fn set_constraints(&mut self, names: Option<Vec<String>>, deferred: bool) -> Result<Response, SqlError> {
         let catalog = self.catalog();
         for name in names.iter().flatten() {
-            let keys = || catalog.items().filter_map(|i| table_of(i)).flat_map(|t| &t.foreign).filter(|f| f.name == *name);
-            if keys().next().is_none() {
+            let mut all = catalog.items().filter_map(|i| table_of(i)).flat_map(deferral).filter(|c| c.0 == name).peekable();
+            if all.peek().is_none() {
                 return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("constraint \"{name}\" does not exist")));
             }
-            if keys().any(|k| !k.deferrable) {
+            if all.any(|c| !c.1) {
                 return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("constraint \"{name}\" is not deferrable")));
             }
         }

@@ -15,7 +15,7 @@ use crate::client::RowStream;
 use crate::coordinator::request::{Introspection, Op, Own, ReadAt, ReadRequest, ReadStarted, Request};
 use crate::coordinator::router::PeekMessage;
 use crate::Shared;
-use expr::{EvalCtx, Interrupt, Why};
+use expr::{ColumnOrder, EvalCtx, Interrupt, Why};
 use optimize::{OptimizeCtx, Peek};
 use plan::{Finishing, Id, Mir, PeekPlan};
 use repr::error::state;
@@ -121,8 +121,14 @@ impl Session {
     }
 
     pub(super) async fn start_relation(&mut self, hir: Hir) -> Result<Running, SqlError> {
+        self.start_ordered(hir, &[]).await
+    }
+
+    /// The rows of a relation, by these columns.
+    pub(super) async fn start_ordered(&mut self, hir: Hir, by: &[usize]) -> Result<Running, SqlError> {
         let types = hir.types();
-        let finishing = Finishing { order_by: vec![], limit: None, offset: 0, project: (0..types.len()).collect() };
+        let order_by = by.iter().map(|c| ColumnOrder { column: *c, desc: false, nulls_last: true }).collect();
+        let finishing = Finishing { order_by, limit: None, offset: 0, project: (0..types.len()).collect() };
         self.start(hir, finishing, None).await
     }
 

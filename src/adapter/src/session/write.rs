@@ -241,14 +241,15 @@ impl Session {
         if watched && deltas.iter().any(|d| !d.is_empty()) {
             let mut keys = crate::coordinator::keys::Keys::default();
             keys.add(&self.shared.planner, &self.catalog(), item)?;
+            let deferred = self.deferred([item]);
             let known = self.txn.open().and_then(|o| o.keys.remove(&item.id));
             let own = known.map_or_else(|| self.own_keys(&keys, item.id), Ok)?;
             let own = if self.made_here().contains(&item.id) {
                 // Its rows are this transaction's alone.
-                keys.check(&self.catalog(), item.id, deltas, own)?
+                keys.check(&self.catalog(), item.id, deltas, &deferred, own)?
             } else {
                 let for_check = deltas.to_vec();
-                self.shared.ask(|answer| Request::CheckKeys(item.id, for_check, own, answer)).await?
+                self.shared.ask(|answer| Request::CheckKeys(item.id, for_check, deferred, own, answer)).await?
             };
             if let Some(o) = self.txn.open() {
                 o.keys.insert(item.id, own);
@@ -422,6 +423,15 @@ impl Session {
         let crate::catalog::ItemKind::Table(table) = &item.kind else { return Err(SqlError::internal("ON CONFLICT on what is no table")) };
         let exprs = self.shared.planner.table_exprs(&self.catalog(), item)?;
         let columns = || table.primary_key.iter().chain(&table.unique);
+        let asked = |k: &crate::catalog::Constraint| match &plan.arbiter {
+            Arbiter::Columns(columns) => k.columns == *columns,
+            Arbiter::Computed(_) => false,
+            Arbiter::Any => true,
+        };
+        if let (Some(k), false) = (columns().find(|k| k.deferrable && asked(k)), rows.is_empty()) {
+            let m = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+            return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, m).of_table(&item.schema, &item.name).of_constraint(&k.name));
+        }
         let arbiters: Vec<KeyOf> = match &plan.arbiter {
             Arbiter::Columns(k) => columns().filter(|c| c.columns == *k).take(1).map(KeyOf::columns).collect(),
             Arbiter::Computed(name) => exprs.computed_keys.iter().filter(|k| k.name == *name).map(KeyOf::computed).collect(),

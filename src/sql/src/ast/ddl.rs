@@ -45,6 +45,8 @@ pub struct ColumnDef {
     /// Names given to the column's PRIMARY KEY and UNIQUE.
     pub primary_name: Option<String>,
     pub unique_name: Option<String>,
+    pub primary_when: ConstraintTime,
+    pub unique_when: ConstraintTime,
     /// UNIQUE NULLS NOT DISTINCT.
     pub equal_nulls: bool,
 }
@@ -109,6 +111,8 @@ pub enum TableAction {
         cascade: bool,
     },
     AddConstraint(TableConstraint),
+    ValidateConstraint(Ident),
+    AlterConstraint(Ident, ConstraintTime),
     DropConstraint {
         name: Ident,
         if_exists: bool,
@@ -151,7 +155,18 @@ pub struct AlterTable {
 pub struct TableConstraint {
     pub name: Option<String>,
     pub kind: ConstraintKind,
+    pub when: ConstraintTime,
+    /// NOT VALID: the rows that are there are not looked at.
+    pub not_valid: bool,
     pub pos: Pos,
+}
+
+/// When a constraint is tested: after each statement, or, if it may be put off, at the commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConstraintTime {
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED.
+    pub deferred: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -159,6 +174,8 @@ pub enum ConstraintKind {
     PrimaryKey(Vec<Ident>),
     /// With NULLS NOT DISTINCT, if it says so.
     Unique(Vec<Ident>, bool),
+    /// PRIMARY KEY (true) or UNIQUE, by an index that there is.
+    UsingIndex(bool, Ident),
     Check(Expr, Span),
     ForeignKey(Vec<Ident>, Box<References>),
     Exclude,
@@ -175,8 +192,7 @@ pub struct References {
     pub on_update: ForeignAction,
     /// ON DELETE SET NULL (…): only these columns.
     pub set_columns: Vec<Ident>,
-    pub deferrable: bool,
-    pub deferred: bool,
+    pub when: ConstraintTime,
     pub pos: Pos,
 }
 

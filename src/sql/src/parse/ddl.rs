@@ -293,7 +293,7 @@ impl Parser<'_> {
     pub fn table_constraint(&mut self) -> Result<TableConstraint, SqlError> {
         let pos = self.pos();
         let name = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
-        let kind = if self.eat_kw("check") {
+        let mut kind = if self.eat_kw("check") {
             let start = self.span().end;
             let e = self.parens(Self::expr)?;
             let end = self.last_end() - 1;
@@ -301,7 +301,12 @@ impl Parser<'_> {
             self.eat_kws(&["no", "inherit"]);
             ConstraintKind::Check(e, Span { start, end })
         } else if self.eat_kws(&["primary", "key"]) {
-            ConstraintKind::PrimaryKey(self.col_id_list()?)
+            match self.eat_kws(&["using", "index"]) {
+                true => ConstraintKind::UsingIndex(true, self.col_id()?),
+                false => ConstraintKind::PrimaryKey(self.col_id_list()?),
+            }
+        } else if self.eat_kws(&["unique", "using", "index"]) {
+            ConstraintKind::UsingIndex(false, self.col_id()?)
         } else if self.eat_kw("unique") {
             let equal = self.equal_nulls()?;
             ConstraintKind::Unique(self.col_id_list()?, equal)
@@ -313,8 +318,22 @@ impl Parser<'_> {
         } else {
             return Err(self.error());
         };
-        self.constraint_attributes()?;
-        Ok(TableConstraint { name, kind, pos })
+        let (mut when, not_valid) = self.constraint_attributes(true)?;
+        if let ConstraintKind::ForeignKey(_, r) = &mut kind {
+            when = ConstraintTime { deferrable: when.deferrable || r.when.deferrable, deferred: when.deferred || r.when.deferred };
+            r.when = when;
+        }
+        let refused = |what: &str, how: &str| {
+            let m = format!("{what} constraints cannot be marked {how}");
+            Err(SqlError::new(repr::error::state::FEATURE_NOT_SUPPORTED, m))
+        };
+        match &kind {
+            ConstraintKind::Check(..) if when.deferrable => return refused("CHECK", "DEFERRABLE"),
+            ConstraintKind::PrimaryKey(_) | ConstraintKind::UsingIndex(true, _) if not_valid => return refused("PRIMARY KEY", "NOT VALID"),
+            ConstraintKind::Unique(..) | ConstraintKind::UsingIndex(..) if not_valid => return refused("UNIQUE", "NOT VALID"),
+            _ => {}
+        }
+        Ok(TableConstraint { name, kind, when, not_valid, pos })
     }
 
     /// NULLS [NOT] DISTINCT: whether NULLs are equal to each other.
@@ -358,8 +377,7 @@ impl Parser<'_> {
             on_delete: ForeignAction::NoAction,
             on_update: ForeignAction::NoAction,
             set_columns: Vec::new(),
-            deferrable: false,
-            deferred: false,
+            when: ConstraintTime::default(),
             pos,
         };
         loop {
@@ -376,13 +394,8 @@ impl Parser<'_> {
                 }
             } else if self.eat_kws(&["on", "update"]) {
                 r.on_update = self.foreign_action()?;
-            } else if self.eat_kws(&["not", "deferrable"]) {
-                r.deferrable = false;
-            } else if self.eat_kw("deferrable") {
-                r.deferrable = true;
-            } else if self.eat_kws(&["initially", "deferred"]) {
-                (r.deferrable, r.deferred) = (true, true);
-            } else if !self.eat_kws(&["initially", "immediate"]) {
+            } else {
+                r.when = self.constraint_attributes(false)?.0;
                 return Ok(r);
             }
         }
@@ -402,14 +415,36 @@ impl Parser<'_> {
         }
     }
 
-    fn constraint_attributes(&mut self) -> Result<(), SqlError> {
-        let pos = self.pos();
-        if self.eat_kw("deferrable") || self.eat_kws(&["initially", "deferred"]) {
-            return Err(SqlError::unsupported("DEFERRABLE", "constraints are tested at commit of each statement").at(pos));
+    /// DEFERRABLE, INITIALLY …; `whole`: behind a table's constraint, where NOT VALID (the second answer) and NO INHERIT may stand too.
+    fn constraint_attributes(&mut self, whole: bool) -> Result<(ConstraintTime, bool), SqlError> {
+        let (mut deferrable, mut deferred, mut not_valid) = (None, None, false);
+        loop {
+            let pos = self.pos();
+            let (given, other): (&mut Option<bool>, bool) = if self.eat_kws(&["not", "deferrable"]) {
+                (&mut deferrable, false)
+            } else if self.eat_kw("deferrable") {
+                (&mut deferrable, true)
+            } else if self.eat_kws(&["initially", "deferred"]) {
+                (&mut deferred, true)
+            } else if self.eat_kws(&["initially", "immediate"]) {
+                (&mut deferred, false)
+            } else if whole && self.eat_kws(&["not", "valid"]) {
+                not_valid = true;
+                continue;
+            } else if whole && self.eat_kws(&["no", "inherit"]) {
+                continue;
+            } else {
+                return Ok((ConstraintTime { deferrable: deferrable.or(deferred).unwrap_or(false), deferred: deferred.unwrap_or(false) }, not_valid));
+            };
+            let conflict = given.replace(other).is_some_and(|was| was != other);
+            let wrong = |m: &str| Err(SqlError::new(repr::error::state::SYNTAX_ERROR, m).at(pos));
+            if (deferrable, deferred) == (Some(false), Some(true)) {
+                return wrong("constraint declared INITIALLY DEFERRED must be DEFERRABLE");
+            }
+            if conflict {
+                return wrong("conflicting constraint properties");
+            }
         }
-        self.eat_kws(&["not", "deferrable"]);
-        self.eat_kws(&["initially", "immediate"]);
-        Ok(())
     }
 
     pub fn column_def(&mut self) -> Result<ColumnDef, SqlError> {
@@ -430,6 +465,8 @@ impl Parser<'_> {
             references: Vec::new(),
             primary_name: None,
             unique_name: None,
+            primary_when: ConstraintTime::default(),
+            unique_when: ConstraintTime::default(),
             equal_nulls: false,
         };
         loop {
@@ -450,10 +487,12 @@ impl Parser<'_> {
             } else if self.eat_kws(&["primary", "key"]) {
                 c.primary_key = true;
                 c.primary_name = constraint;
+                c.primary_when = self.constraint_attributes(false)?.0;
             } else if self.eat_kw("unique") {
                 c.unique = true;
                 c.unique_name = constraint;
                 c.equal_nulls = self.equal_nulls()?;
+                c.unique_when = self.constraint_attributes(false)?.0;
             } else if self.eat_kw("check") {
                 let start = self.span().end;
                 let e = self.parens(Self::expr)?;
@@ -490,8 +529,14 @@ impl Parser<'_> {
                 self.object_name()?;
             } else if constraint.is_some() {
                 return Err(self.error());
+            } else if self.is_any_kw(&["deferrable", "initially"]) || self.is_kws(&["not", "deferrable"]) {
+                let what = if self.is_kw("initially") {
+                    format!("INITIALLY {}", if self.is_kw_at(1, "deferred") { "DEFERRED" } else { "IMMEDIATE" })
+                } else {
+                    "DEFERRABLE".to_owned()
+                };
+                return Err(SqlError::new(repr::error::state::SYNTAX_ERROR, format!("misplaced {what} clause")).at(pos));
             } else {
-                self.constraint_attributes()?;
                 return Ok(c);
             }
             let both = match (&c.default, &c.identity, &c.generated) {
@@ -711,7 +756,7 @@ impl Parser<'_> {
         }
         let if_exists = self.if_exists()?;
         let name = self.inherited_name()?;
-        let alters = self.is_any_kw(&["add", "drop", "alter"]);
+        let alters = self.is_any_kw(&["add", "drop", "alter", "validate"]);
         if matches!(kind, ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView) && alters && !self.is_kws(&["alter", "system"]) {
             let actions = self.comma_list(Self::table_action)?;
             return Ok(Statement::AlterTable(Box::new(AlterTable { name, if_exists, actions })));
@@ -726,11 +771,7 @@ impl Parser<'_> {
     fn table_action(&mut self) -> Result<TableAction, SqlError> {
         if self.eat_kw("add") {
             if self.is_any_kw(&["constraint", "check", "primary", "unique", "foreign", "exclude"]) && !self.is_plain_column() {
-                let c = self.table_constraint()?;
-                if self.is_kws(&["not", "valid"]) {
-                    return Err(SqlError::unsupported("NOT VALID", "rows that are there are tested too: leave it out").at(self.pos()));
-                }
-                return Ok(TableAction::AddConstraint(c));
+                return Ok(TableAction::AddConstraint(self.table_constraint()?));
             }
             self.eat_kw("column");
             let if_not_exists = self.if_not_exists()?;
@@ -752,9 +793,13 @@ impl Parser<'_> {
                 false => TableAction::DropColumn { column: name, if_exists, cascade },
             });
         }
+        if self.eat_kws(&["validate", "constraint"]) {
+            return Ok(TableAction::ValidateConstraint(self.col_id()?));
+        }
         self.expect_kw("alter")?;
-        if self.is_kw("constraint") {
-            return Err(SqlError::unsupported("ALTER CONSTRAINT", "drop and add the constraint").at(self.pos()));
+        if self.eat_kw("constraint") {
+            let name = self.col_id()?;
+            return Ok(TableAction::AlterConstraint(name, self.constraint_attributes(false)?.0));
         }
         self.eat_kw("column");
         let column = self.col_id()?;

@@ -27,6 +27,15 @@ pub enum TableStep {
         name: String,
         cascade: bool,
     },
+    /// The rows that are there are tested by a constraint that is NOT VALID.
+    Validate {
+        name: String,
+    },
+    /// DEFERRABLE and the like of a foreign key.
+    Foreign {
+        name: String,
+        when: ast::ConstraintTime,
+    },
     Default {
         column: usize,
         text: Option<String>,
@@ -67,6 +76,7 @@ pub fn pass(a: &TableAction) -> u8 {
         TableAction::AddConstraint(c) if matches!(c.kind, ast::ConstraintKind::Check(..)) => 6,
         TableAction::AddConstraint(c) if matches!(c.kind, ast::ConstraintKind::ForeignKey(..)) => 7,
         TableAction::AddConstraint(_) => 5,
+        TableAction::ValidateConstraint(_) | TableAction::AlterConstraint(..) => 8,
         _ => 4,
     }
 }
@@ -122,16 +132,33 @@ impl Binder<'_> {
                 Err(e) => Err(SqlError { position: None, ..e }),
             },
             TableAction::DropConstraint { name, if_exists, cascade } => {
-                let known =
-                    rel.unique.iter().any(|u| u.0 == name.name) || rel.def.checks.iter().any(|c| c.0 == name.name) || rel.def.foreign.contains(&name.name);
-                if known {
+                if has_constraint(rel, name) {
                     return Ok(TableStep::DropConstraint { name: name.name.clone(), cascade: *cascade });
                 }
-                let m = format!("constraint \"{}\" of relation \"{table}\" does not exist", name.name);
+                let e = no_constraint(rel, name);
                 if *if_exists {
-                    return skipped(format!("{m}, skipping"));
+                    return skipped(format!("{}, skipping", e.message));
                 }
-                Err(SqlError::new(state::UNDEFINED_OBJECT, m))
+                Err(e)
+            }
+            TableAction::ValidateConstraint(name) => {
+                if rel.def.checks.iter().any(|c| c.0 == name.name) || rel.def.foreign.contains(&name.name) {
+                    return Ok(TableStep::Validate { name: name.name.clone() });
+                }
+                if !has_constraint(rel, name) {
+                    return Err(no_constraint(rel, name));
+                }
+                let m = format!("constraint \"{}\" of relation \"{table}\" is not a foreign key or check constraint", name.name);
+                Err(SqlError::new(state::WRONG_OBJECT_TYPE, m))
+            }
+            TableAction::AlterConstraint(name, when) => {
+                if rel.def.foreign.contains(&name.name) {
+                    return Ok(TableStep::Foreign { name: name.name.clone(), when: *when });
+                }
+                if !has_constraint(rel, name) {
+                    return Err(no_constraint(rel, name));
+                }
+                Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("constraint \"{}\" of relation \"{table}\" is not a foreign key constraint", name.name)))
             }
             TableAction::SetDefault(c, e, span) => {
                 let column = self.plain_column(rel, c)?;
@@ -236,6 +263,15 @@ impl Binder<'_> {
     }
 }
 
+fn has_constraint(rel: &Relation, name: &ast::Ident) -> bool {
+    let key = rel.unique.iter().any(|u| u.0 == name.name) && !rel.def.unique_indexes.contains(&name.name);
+    key || rel.def.checks.iter().any(|c| c.0 == name.name) || rel.def.foreign.contains(&name.name)
+}
+
+fn no_constraint(rel: &Relation, name: &ast::Ident) -> SqlError {
+    SqlError::new(state::UNDEFINED_OBJECT, format!("constraint \"{}\" of relation \"{}\" does not exist", name.name, rel.name.name))
+}
+
 /// The words by which errors call a change.
 fn words(a: &TableAction) -> &'static str {
     match a {
@@ -243,6 +279,8 @@ fn words(a: &TableAction) -> &'static str {
         TableAction::DropColumn { .. } => "DROP COLUMN",
         TableAction::AddConstraint(_) => "ADD CONSTRAINT",
         TableAction::DropConstraint { .. } => "DROP CONSTRAINT",
+        TableAction::ValidateConstraint(_) => "VALIDATE CONSTRAINT",
+        TableAction::AlterConstraint(..) => "ALTER CONSTRAINT",
         TableAction::SetDefault(..) | TableAction::DropDefault(_) => "ALTER COLUMN ... SET DEFAULT",
         TableAction::SetNotNull(_) => "ALTER COLUMN ... SET NOT NULL",
         TableAction::DropNotNull(_) => "ALTER COLUMN ... DROP NOT NULL",

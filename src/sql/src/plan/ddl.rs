@@ -25,6 +25,12 @@ pub struct TableShape {
     pub foreign: Vec<ForeignPlan>,
     /// Names of those in `unique` with NULLS NOT DISTINCT.
     pub equal_nulls: Vec<String>,
+    /// Those in `unique` that are DEFERRABLE, and whether INITIALLY DEFERRED.
+    pub deferral: Vec<(String, bool)>,
+    /// Names of checks and foreign keys that are NOT VALID.
+    pub unchecked: Vec<String>,
+    /// USING INDEX: the index that becomes the one key in `unique`.
+    pub from_index: Option<String>,
     pub sequences: Vec<ColumnSequence>,
 }
 
@@ -53,7 +59,8 @@ impl Binder<'_> {
         for (at, l, rel) in likes {
             self.take_from(&mut shape, &name.name, at, l, &rel)?;
         }
-        let TableShape { desc, defaults, generated, checks, unique, foreign, equal_nulls, sequences } = shape;
+        // What is NOT VALID is valid: there are no rows.
+        let TableShape { desc, defaults, generated, checks, unique, foreign, equal_nulls, deferral, sequences, .. } = shape;
         Ok(Plan::CreateTable(Box::new(CreateTablePlan {
             name,
             if_not_exists: c.if_not_exists,
@@ -65,6 +72,7 @@ impl Binder<'_> {
             unique,
             foreign,
             equal_nulls,
+            deferral,
             on_commit: c.on_commit,
             sequences,
             domains: self.depends_on(),
@@ -95,7 +103,7 @@ impl Binder<'_> {
             }
         }
         if l.indexes {
-            for (n, (_, columns)) in rel.unique.iter().enumerate() {
+            for (n, (key, columns)) in rel.unique.iter().enumerate() {
                 let columns: Vec<usize> = columns.iter().map(|c| at + c).collect();
                 let primary = n == 0 && rel.def.has_primary_key;
                 if primary && shape.unique.iter().any(|u| u.2) {
@@ -106,8 +114,10 @@ impl Binder<'_> {
                 if primary {
                     columns.iter().for_each(|c| shape.desc.types[*c].nullable = false);
                 }
-                if columns.iter().all(|c| !shape.desc.types[*c].nullable) {
-                    shape.desc.keys.push(columns.clone());
+                match rel.def.deferral.iter().find(|d| d.0 == *key) {
+                    Some((_, deferred)) => shape.deferral.push((name.clone(), *deferred)),
+                    None if columns.iter().all(|c| !shape.desc.types[*c].nullable) => shape.desc.keys.push(columns.clone()),
+                    None => {}
                 }
                 shape.unique.push((name, columns, primary));
             }
@@ -185,34 +195,44 @@ impl Binder<'_> {
                 .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" named in key does not exist", i.name)).at(i.pos))
         };
         let mut unique: Vec<(String, Vec<usize>, bool)> = Vec::new();
-        let mut check_list: Vec<(Option<String>, &ast::Expr, Span)> = Vec::new();
-        let mut primary: Option<(Option<String>, Vec<usize>)> = None;
+        let mut check_list: Vec<(Option<String>, &ast::Expr, Span, bool)> = Vec::new();
+        let mut primary: Option<(Option<String>, Vec<usize>, ast::ConstraintTime)> = None;
+        let (mut deferral, mut unchecked, mut from_index) = (Vec::new(), Vec::new(), None);
         let has_primary = base.is_some_and(|b| b.def.has_primary_key);
-        let mut set_primary = |name: Option<String>, cols: Vec<usize>, pos: Pos| {
+        let mut set_primary = |name: Option<String>, cols: Vec<usize>, when: ast::ConstraintTime, pos: Pos| {
             if primary.is_some() || has_primary {
                 return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, format!("multiple primary keys for table \"{table}\" are not allowed")).at(pos));
             }
-            primary = Some((name, cols));
+            primary = Some((name, cols, when));
             Ok(())
         };
-        let mut wanted: Vec<(Option<String>, Vec<usize>, bool)> = Vec::new();
+        let mut wanted: Vec<(Option<String>, Vec<usize>, bool, ast::ConstraintTime)> = Vec::new();
         let mut equal_nulls = Vec::new();
         for (i, c) in columns.iter().enumerate() {
             if c.primary_key {
-                set_primary(c.primary_name.clone(), vec![first + i], c.name.pos)?;
+                set_primary(c.primary_name.clone(), vec![first + i], c.primary_when, c.name.pos)?;
             }
             if c.unique {
-                wanted.push((c.unique_name.clone(), vec![first + i], c.equal_nulls));
+                wanted.push((c.unique_name.clone(), vec![first + i], c.equal_nulls, c.unique_when));
             }
             for (n, e, span) in &c.checks {
-                check_list.push((n.clone(), e, *span));
+                check_list.push((n.clone(), e, *span, false));
             }
         }
         for t in constraints {
             match &t.kind {
-                ConstraintKind::PrimaryKey(cols) => set_primary(t.name.clone(), self.key_columns(cols, &column)?, t.pos)?,
-                ConstraintKind::Unique(cols, equal) => wanted.push((t.name.clone(), self.key_columns(cols, &column)?, *equal)),
-                ConstraintKind::Check(e, span) => check_list.push((t.name.clone(), e, *span)),
+                ConstraintKind::PrimaryKey(cols) => set_primary(t.name.clone(), self.key_columns(cols, &column)?, t.when, t.pos)?,
+                ConstraintKind::Unique(cols, equal) => wanted.push((t.name.clone(), self.key_columns(cols, &column)?, *equal, t.when)),
+                ConstraintKind::UsingIndex(is_primary, index) => {
+                    let columns = self.key_of_index(base, index, t.pos)?;
+                    let name = Some(t.name.clone().unwrap_or_else(|| index.name.clone()));
+                    from_index = Some(index.name.clone());
+                    match is_primary {
+                        true => set_primary(name, columns, t.when, t.pos)?,
+                        false => wanted.push((name, columns, false, t.when)),
+                    }
+                }
+                ConstraintKind::Check(e, span) => check_list.push((t.name.clone(), e, *span, t.not_valid)),
                 ConstraintKind::ForeignKey(..) => {}
                 ConstraintKind::Exclude => return Err(SqlError::unsupported("EXCLUDE", "keep a view that counts violations").at(t.pos)),
             }
@@ -220,20 +240,23 @@ impl Binder<'_> {
         let taken = |n: &str, unique: &[(String, Vec<usize>, bool)]| {
             unique.iter().any(|u| u.0 == n) || base.is_some_and(|b| b.unique.iter().any(|u| u.0 == n) || b.def.checks.iter().any(|c| c.0 == n))
         };
-        let keys =
-            primary.into_iter().map(|(name, cols)| (name, cols, true, false)).chain(wanted.into_iter().map(|(name, cols, equal)| (name, cols, false, equal)));
-        for (name, cols, is_primary, equal) in keys.collect::<Vec<_>>() {
+        let keys = primary.into_iter().map(|(name, cols, when)| (name, cols, true, false, when));
+        let keys = keys.chain(wanted.into_iter().map(|(name, cols, equal, when)| (name, cols, false, equal, when)));
+        for (name, cols, is_primary, equal, when) in keys.collect::<Vec<_>>() {
             if is_primary {
                 cols.iter().for_each(|c| desc.types[*c].nullable = false);
             } else if unique.iter().any(|u| u.1 == cols) {
                 continue;
             }
-            if let Some(n) = name.as_ref().filter(|n| taken(n, &unique)) {
+            if let Some(n) = name.as_ref().filter(|n| taken(n, &unique) && from_index.as_ref() != Some(*n)) {
                 return Err(SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{n}\" already exists")));
             }
             let name = name.unwrap_or_else(|| key_name(table, &cols, is_primary, &desc, &|n| taken(n, &unique)));
             if equal {
                 equal_nulls.push(name.clone());
+            }
+            if when.deferrable {
+                deferral.push((name.clone(), when.deferred));
             }
             unique.push((name, cols, is_primary));
         }
@@ -243,7 +266,8 @@ impl Binder<'_> {
             }
         }
         // A unique key is a key of the relation only if no column of it can be NULL.
-        let all_keys = base.into_iter().flat_map(|b| b.unique.iter().map(|u| &u.1)).chain(unique.iter().map(|u| &u.1));
+        let firm = unique.iter().filter(|u| !deferral.iter().any(|d| d.0 == u.0)).map(|u| &u.1);
+        let all_keys = base.into_iter().flat_map(|b| b.unique.iter().filter(|u| !b.is_deferrable(&u.0)).map(|u| &u.1)).chain(firm);
         desc.keys = all_keys.filter(|u| u.iter().all(|c| !desc.types[*c].nullable)).cloned().collect();
         let mut defaults = Vec::with_capacity(columns.len());
         for (i, c) in columns.iter().enumerate() {
@@ -269,7 +293,7 @@ impl Binder<'_> {
         }
         let mut checks: Vec<(String, String, HirScalar)> = Vec::new();
         let env = self.row_env(table, &desc, Clause::Check);
-        for (name, e, span) in check_list {
+        for (name, e, span, not_valid) in check_list {
             let mut x = self.condition(e, &env, "CHECK")?;
             let mut named: Vec<usize> = Vec::new();
             reads(&mut x, |c| {
@@ -293,9 +317,10 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
             }
             let name = name.unwrap_or_else(|| object_name(table, after, "check", &taken));
+            unchecked.extend(not_valid.then(|| name.clone()));
             checks.push((name, self.check_text(e, &env, p.slice(span), &x), x));
         }
-        let mut shape = TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), equal_nulls, sequences };
+        let mut shape = TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), equal_nulls, deferral, unchecked, from_index, sequences };
         for (i, c) in columns.iter().enumerate() {
             for (name, r) in &c.references {
                 let key = self.foreign_key(table, &shape, base, name.as_deref(), &[ast::Ident { name: c.name.name.clone(), pos: r.pos }], r)?;
@@ -306,10 +331,45 @@ impl Binder<'_> {
         for t in constraints {
             if let ConstraintKind::ForeignKey(columns, r) = &t.kind {
                 let key = self.foreign_key(table, &shape, base, t.name.as_deref(), columns, r)?;
+                shape.unchecked.extend(t.not_valid.then(|| key.name.clone()));
                 shape.foreign.push(key);
             }
         }
         Ok(shape)
+    }
+
+    /// The columns of an index that becomes a key: unique, of this table, on its columns and all rows.
+    fn key_of_index(&self, base: Option<&crate::catalog::Relation>, index: &ast::Ident, pos: Pos) -> Result<Vec<usize>, SqlError> {
+        let Some(base) = base else {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "cannot use an existing index in CREATE TABLE").at(pos));
+        };
+        let wrong = |code, m: String| {
+            let e = SqlError::new(code, m).at(pos);
+            e.with_detail("Cannot create a primary key or unique constraint using such an index.")
+        };
+        let name = &index.name;
+        match base.unique.iter().find(|u| u.0 == *name) {
+            Some((_, columns)) if base.def.unique_indexes.contains(name) => return Ok(columns.clone()),
+            Some(_) => {
+                let m = format!("index \"{name}\" is already associated with a constraint");
+                return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, m).at(pos));
+            }
+            None => {}
+        }
+        let parts = [base.name.schema.clone(), name.clone()];
+        let Some(found) = self.catalog.resolve_object(ObjectKind::Index, &parts) else {
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("index \"{name}\" does not exist")).at(pos));
+        };
+        match base.def.computed_indexes.iter().find(|k| k.0 == *name) {
+            Some((_, true)) => return Err(wrong(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is a partial index"))),
+            Some((_, false)) => return Err(wrong(state::WRONG_OBJECT_TYPE, format!("index \"{name}\" contains expressions"))),
+            None => {}
+        }
+        if !base.def.indexes.contains(&found.id) {
+            let m = format!("index \"{name}\" does not belong to table \"{}\"", base.name.name);
+            return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, m).at(pos));
+        }
+        Err(wrong(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a unique index")))
     }
 
     /// A check's text as it is kept and shown.
@@ -878,6 +938,8 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
         references: Vec::new(),
         primary_name: None,
         unique_name: None,
+        primary_when: ast::ConstraintTime::default(),
+        unique_when: ast::ConstraintTime::default(),
         equal_nulls: false,
     }
 }

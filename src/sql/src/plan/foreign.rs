@@ -82,6 +82,21 @@ impl Binder<'_> {
                 found
             }
         };
+        let deferrable = |name: &str, columns: &[usize], def: &[(String, bool)]| {
+            def.iter().any(|d| d.0 == name) && columns.len() == parent_columns.len() && columns.iter().all(|c| parent_columns.contains(c))
+        };
+        let put_off = match &parent {
+            Some(p) => p.unique.iter().any(|u| deferrable(&u.0, &u.1, &p.def.deferral)),
+            None => {
+                shape.unique.iter().any(|u| deferrable(&u.0, &u.1, &shape.deferral))
+                    || base.is_some_and(|b| b.unique.iter().any(|u| deferrable(&u.0, &u.1, &b.def.deferral)))
+            }
+        };
+        if put_off {
+            let what = if r.columns.is_empty() { "primary key" } else { "unique constraint" };
+            let m = format!("cannot use a deferrable {what} for referenced table \"{parent_name}\"");
+            return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, m));
+        }
         if parent_columns.len() != referring.len() {
             return Err(SqlError::new(INVALID_FOREIGN_KEY, "number of referencing and referenced columns for foreign key disagree"));
         }
@@ -116,8 +131,8 @@ impl Binder<'_> {
             on_delete: r.on_delete,
             on_update: r.on_update,
             set_columns,
-            deferrable: r.deferrable,
-            deferred: r.deferred,
+            deferrable: r.when.deferrable,
+            deferred: r.when.deferred,
         })
     }
 

@@ -195,7 +195,7 @@ impl Binder<'_> {
         item.hidden = alias.filter(|a| a.name.name != rel.name.name).map(|_| rel.name.name.clone());
         item.rel_oid = rel.oid;
         item.rel = Some(rel.id);
-        item.key = rel.unique.first().map(|u| u.1.clone()).filter(|_| matches!(rel.kind, RelationKind::Table));
+        item.key = rel.primary_key().cloned().filter(|_| matches!(rel.kind, RelationKind::Table));
         let natural = order.is_empty();
         if let (true, Some(key)) = (natural, &item.key) {
             order = key.iter().map(|k| ColumnOrder { column: item.cols[*k].pos, desc: false, nulls_last: true }).collect();
