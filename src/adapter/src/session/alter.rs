@@ -298,9 +298,10 @@ impl Session {
         for s in &shape.sequences {
             self.add_sequence_to(draft, s);
         }
-        // The sequences are to be known before their values are asked for.
-        let ops = std::mem::take(&mut draft.ops);
-        self.apply(ops)?;
+        // The sequences are to be known before their values are asked for. Those that go do so with the old table.
+        let (gone, made) = std::mem::take(&mut draft.ops).into_iter().partition(|op| matches!(op, Op::Drop { .. }));
+        draft.ops = gone;
+        self.apply(made)?;
         let mut late: Vec<(usize, HirScalar)> = shape.defaults.into_iter().enumerate().filter_map(|(i, d)| Some((first + i, d?.1))).collect();
         for (column, ty) in types.iter().enumerate().skip(first) {
             let given = late.iter().any(|l| l.0 == column) || shape.sequences.iter().any(|s| s.column == column);

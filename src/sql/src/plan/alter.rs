@@ -3,14 +3,16 @@
 //! The statement's plan holds the changes as written; the catalog's owner keeps a draft of the table, binds one change after the other
 //! with [`bind`], and applies it to the draft and to the rows. Not here: rows, and what depends on the table.
 
+use super::ddl::is_no_default;
 use super::scope::Clause;
+use super::sequence::check_identity_type;
 use super::*;
 use crate::ast::{self, ObjectKind, TableAction};
 use crate::catalog::{ObjectRef, Relation, RelationKind};
 use crate::hir::HirScalar;
 use crate::parse::ParsedStatement;
 use ::expr::catalog::CastContext;
-use repr::ColType;
+use repr::{ColType, RelDesc};
 
 /// One change, with all names resolved.
 #[derive(Debug)]
@@ -162,8 +164,9 @@ impl Binder<'_> {
             }
             TableAction::SetDefault(c, e, span) => {
                 let column = self.plain_column(rel, c)?;
-                let text = self.default_text(&c.name, &rel.desc.types[column], e, p.slice(*span))?.0;
-                Ok(TableStep::Default { column, text: Some(text) })
+                let ty = &rel.desc.types[column];
+                let text = if is_no_default(e, ty) { None } else { Some(self.default_text(&c.name, ty, e, p.slice(*span))?.0) };
+                Ok(TableStep::Default { column, text })
             }
             TableAction::DropDefault(c) => Ok(TableStep::Default { column: self.plain_column(rel, c)?, text: None }),
             TableAction::SetNotNull(c) => Ok(TableStep::NotNull { column: self.known_column(rel, c)?, set: true }),
@@ -181,6 +184,13 @@ impl Binder<'_> {
             TableAction::SetType { column: c, ty, using } => {
                 let column = self.known_column(rel, c)?;
                 let ty = self.resolve_type(ty)?.with_nullable(rel.desc.types[column].nullable);
+                if rel.identity(column).is_some() {
+                    check_identity_type(&ty.ty)?;
+                }
+                if rel.is_generated(column) && using.is_some() {
+                    let e = SqlError::new(repr::SqlState::new("42611"), "cannot specify USING when altering type of generated column");
+                    return Err(e.with_detail(format!("Column \"{}\" is a generated column.", c.name)));
+                }
                 let env = self.row_env(table, &rel.desc, Clause::Transform);
                 let (x, pos) = match using {
                     Some(e) => (self.expr(e, &env)?, e.pos),
@@ -195,10 +205,18 @@ impl Binder<'_> {
                     };
                     SqlError::new(state::DATATYPE_MISMATCH, m).with_hint(hint)
                 })?;
+                if let Some(Some(default)) = rel.def.defaults.get(column) {
+                    let default = bind_default(default, &RelDesc::default(), &rel.desc.types[column], self.catalog)?;
+                    if let Ok(None) = self.try_coerce(default, &ty, CastContext::Assignment, pos) {
+                        let m = format!("default for column \"{}\" cannot be cast automatically to type {}", c.name, ty.ty.sql_name());
+                        return Err(SqlError::new(state::DATATYPE_MISMATCH, m));
+                    }
+                }
                 Ok(TableStep::Type { column, ty, using: x })
             }
             TableAction::AddIdentity(c, identity) => {
                 let column = self.known_column(rel, c)?;
+                check_identity_type(&rel.desc.types[column].ty)?;
                 let wrong = |m: &str| Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("column \"{}\" of relation \"{table}\" {m}", c.name)));
                 if rel.desc.types[column].nullable {
                     return wrong("must be declared NOT NULL before identity can be added");

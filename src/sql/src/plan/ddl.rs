@@ -34,6 +34,11 @@ pub struct TableShape {
     pub sequences: Vec<ColumnSequence>,
 }
 
+/// DEFAULT NULL is no default, but instead of a domain's; one that is fitted to the column's length is kept.
+pub(super) fn is_no_default(e: &ast::Expr, ty: &ColType) -> bool {
+    matches!(&*e.kind, ast::ExprKind::Null) && ty.typmod < 0 && !matches!(ty.ty, SqlType::Domain(_))
+}
+
 impl Binder<'_> {
     pub fn create_table(&self, p: &ParsedStatement, c: &ast::CreateTable) -> Result<Plan, SqlError> {
         let name = self.new_name(&c.name)?;
@@ -274,8 +279,7 @@ impl Binder<'_> {
             let ty = &desc.types[first + i];
             defaults.push(match &c.default {
                 None => None,
-                // That is no default, but instead of a domain's.
-                Some((e, _)) if matches!(&*e.kind, ast::ExprKind::Null) && !matches!(ty.ty, SqlType::Domain(_)) => None,
+                Some((e, _)) if is_no_default(e, ty) => None,
                 Some((e, span)) => Some(self.default_text(&c.name.name, ty, e, p.slice(*span))?),
             });
         }
@@ -399,9 +403,20 @@ impl Binder<'_> {
         self.as_column(x, column, ty, "default", e.pos)
     }
 
+    /// An expression that is kept, as a value of a column: one that is too long for it is an error of the rows that get it.
+    pub(super) fn coerce_stored(&self, x: HirScalar, ty: &ColType, pos: Pos) -> Result<Option<HirScalar>, SqlError> {
+        let of_any_length = ColType { typmod: -1, ..ty.clone() };
+        match self.try_coerce(x.clone(), ty, CastContext::Assignment, pos) {
+            Err(e) if ty.typmod >= 0 && matches!(self.try_coerce(x, &of_any_length, CastContext::Assignment, pos), Ok(Some(_))) => {
+                Ok(Some(HirScalar::Error(Box::new(SqlError { position: None, ..e }), ty.clone())))
+            }
+            coerced => coerced,
+        }
+    }
+
     fn as_column(&self, x: HirScalar, column: &str, ty: &ColType, what: &str, pos: Pos) -> Result<HirScalar, SqlError> {
         let from = x.typ();
-        self.try_coerce(x, ty, CastContext::Assignment, pos)?.ok_or_else(|| {
+        self.coerce_stored(x, ty, pos)?.ok_or_else(|| {
             let m = format!("column \"{column}\" is of type {} but {what} expression is of type {}", ty.ty.sql_name(), from.ty.sql_name());
             SqlError::new(state::DATATYPE_MISMATCH, m).with_hint("You will need to rewrite or cast the expression.").at(pos)
         })

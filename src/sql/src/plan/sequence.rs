@@ -59,11 +59,19 @@ pub fn altered(old: Option<&SequenceSpec>, o: &SequenceOptions, ty: SqlType) -> 
     Ok(SequenceSpec { ty, start, increment, min, max, cycle: o.cycle.or(old.map(|s| s.cycle)).unwrap_or(false) })
 }
 
+/// Errors: 22023 for a column that cannot be an identity.
+pub(super) fn check_identity_type(ty: &SqlType) -> Result<(), SqlError> {
+    match bounds(ty) {
+        Some(_) => Ok(()),
+        None => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "identity column type must be smallint, integer, or bigint")),
+    }
+}
+
 impl Binder<'_> {
     /// `ty`: of the column. Errors: 22023.
     pub fn sequence_spec(&self, o: &SequenceOptions, ty: &SqlType, identity: bool) -> Result<SequenceSpec, SqlError> {
-        if identity && bounds(ty).is_none() {
-            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "identity column type must be smallint, integer, or bigint"));
+        if identity {
+            check_identity_type(ty)?;
         }
         let ty = match &o.ty {
             Some(t) => self.resolve_type(t)?.ty,

@@ -91,7 +91,10 @@ pub fn bind_default(text: &str, desc: &RelDesc, to: &ColType, catalog: &dyn SqlC
     let e = crate::parse::parse_expr(text)?;
     let b = Binder::new(catalog);
     let x = b.expr(&e, &b.row_env("", desc, scope::Clause::Default))?;
-    b.coerce(x, to, CastContext::Assignment, e.pos)
+    match b.coerce_stored(x.clone(), to, e.pos)? {
+        Some(x) => Ok(x),
+        None => b.coerce(x, to, CastContext::Assignment, e.pos),
+    }
 }
 
 /// What a column without a default gets from its domain: the domain's default, or the NULL that the domain has to admit.
