@@ -143,9 +143,11 @@ select 1 from er order by d fetch first 1 row with ties for update skip locked;
 drop table er, im, gn1, cd, cd_p, alt, another_very_long_table_name_that_is_quite_long_indeed_really, a_very_long_table_name_that_is_quite_long_indeed_really_so cascade;
 drop schema al2 cascade;
 -- sequences are asked for the rows that are sent, in their order
+--@nosplit
 create table lt (n text, k int); insert into lt select md5(g::text), g from generate_series(1, 50) g;
 create sequence lq1; select nextval('lq1'), n from lt order by n limit 5; select currval('lq1');
 create sequence lq2; select nextval('lq2'), n from lt order by n;
+--@split
 create sequence lq3; select k, nextval('lq3') * 10 + k from lt order by k desc limit 3 offset 2; select currval('lq3');
 create sequence lq4; select nextval('lq4') from lt limit 3; select currval('lq4');
 create sequence lq5; create table lt5 as select nextval('lq5') as id, n from lt order by n; select * from lt5 order by id;
