@@ -4,7 +4,7 @@
 
 use repr::{GlobalId, SqlError, SqlType};
 use sql::ast::ObjectKind;
-use sql::catalog::{FullName, ObjectRef, Relation, RelationKind, SqlCatalog};
+use sql::catalog::{FullName, ObjectRef, Relation, RelationKind, SqlCatalog, TableDef};
 use sql::Plan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,8 +21,10 @@ impl Names {
         for s in sql::parse(ddl).expect("ddl parses") {
             let id = GlobalId(n.relations.len() as u64 + 1);
             let oid = id.0 as u32 + 20_000;
+            let mut def = TableDef::default();
             let (name, desc, kind, unique, defaults) = match sql::plan::plan(&s, &n, &[]).expect("ddl is bound") {
                 Plan::CreateTable(t) => {
+                    def.has_primary_key = t.unique.iter().any(|u| u.2);
                     let unique = t.unique.iter().map(|u| (u.0.clone(), u.1.clone())).collect();
                     let defaults = t
                         .defaults
@@ -46,7 +48,7 @@ impl Names {
                 checks: vec![],
                 unique,
                 generated: vec![],
-                def: Default::default(),
+                def,
                 view: None,
                 computed_keys: vec![],
             };
