@@ -38,6 +38,7 @@ BOMBS = {
     "a result of 5,000 columns": (f"SELECT {', '.join(map(str, range(5000)))}", "54011"),
     "IN of 100,000 values": (f"SELECT 1 IN ({', '.join(map(str, range(100000)))})", None),
     "a join of 100 relations": (f"SELECT count(*) FROM {', '.join(f'(SELECT 1) t{i}' for i in range(100))}", None),
+    "40 bindings read by 40 subqueries": (f"WITH {', '.join(f'c{i} AS (SELECT a[{i}] AS x FROM bombs WHERE a[1] = {i})' for i in range(40))} SELECT {', '.join(f'(SELECT x FROM c{i})' for i in range(40))}", None),
     "a pattern of 500,000 bytes": ("SELECT length(to_char(date '2024-01-01', repeat('YYYY ', 100000)))", None),
 }
 

@@ -23,7 +23,7 @@ use crate::planner::{draft_relation, full_name, qualified};
 use crate::sequences::Position;
 use expr::EvalCtx;
 use repr::error::state;
-use repr::{ColType, GlobalId, RelDesc, SqlError, Value};
+use repr::{ColType, GlobalId, RelDesc, SqlError, SqlType, Value};
 use sql::ast::{ObjectKind, TableAction};
 use sql::catalog::FullName;
 use sql::hir::HirScalar;
@@ -167,8 +167,11 @@ impl Session {
                     let (a, b) = (&draft.item.desc.names[column], &draft.item.desc.names[other]);
                     return Err(e.with_detail(format!("Column \"{a}\" is used by generated column \"{b}\".")));
                 }
-                if draft.item.desc.types[column].ty != ty.ty {
+                if draft.item.desc.types[column] != ty {
                     draft.lost.retyped.extend(draft.origin[column]);
+                }
+                if draft.table.sequences.iter().any(|s| s.column == column && s.identity.is_some()) {
+                    self.alter_identity(draft, column, &Default::default(), Some(ty.ty.clone()))?;
                 }
                 draft.item.desc.types[column] = ty;
                 draft.anew = true;
@@ -176,13 +179,10 @@ impl Session {
             TableStep::Extend(shape) => self.extend(draft, *shape)?,
             TableStep::AddIdentity(s) => self.add_sequence_to(draft, &s),
             TableStep::SetIdentity { column, always, options } => {
-                let Some(owned) = draft.table.sequences.iter_mut().find(|s| s.column == column) else { return Ok(()) };
-                owned.identity = always.or(owned.identity);
-                let id = owned.sequence;
-                let catalog = self.catalog();
-                let item = catalog.item(id).ok_or_else(|| crate::vanished("the sequence"))?;
-                let op = self.alter_sequence_item(item, &options, None)?;
-                draft.ops.push(op);
+                if let Some(owned) = draft.table.sequences.iter_mut().find(|s| s.column == column) {
+                    owned.identity = always.or(owned.identity);
+                }
+                self.alter_identity(draft, column, &options, None)?;
             }
             TableStep::DropIdentity { column } => {
                 let owned = draft.table.sequences.iter().position(|s| s.column == column);
@@ -194,6 +194,15 @@ impl Session {
             }
             TableStep::DropExpression { column } => draft.table.generated[column] = None,
         }
+        Ok(())
+    }
+
+    /// Changes the sequence that an identity column owns, to the type `ty` if there is one.
+    fn alter_identity(&mut self, draft: &mut Draft, column: usize, options: &sql::ast::SequenceOptions, ty: Option<SqlType>) -> Result<(), SqlError> {
+        let Some(owned) = draft.table.sequences.iter().find(|s| s.column == column) else { return Ok(()) };
+        let catalog = self.catalog();
+        let item = catalog.item(owned.sequence).ok_or_else(|| crate::vanished("the sequence"))?;
+        draft.ops.push(self.alter_sequence_item(item, options, ty)?);
         Ok(())
     }
 
@@ -826,7 +835,7 @@ impl Session {
         Ok(Response::Tag("ALTER SEQUENCE".into()))
     }
 
-    fn alter_sequence_item(&self, item: &Item, options: &sql::ast::SequenceOptions, ty: Option<repr::SqlType>) -> Result<Op, SqlError> {
+    fn alter_sequence_item(&self, item: &Item, options: &sql::ast::SequenceOptions, ty: Option<SqlType>) -> Result<Op, SqlError> {
         let ItemKind::Sequence(s) = &item.kind else { return Err(SqlError::internal("no sequence")) };
         let ty = ty.unwrap_or_else(|| s.ty.clone());
         let new: Sequence = sql::plan::sequence::altered(Some(&s.spec()), options, ty)?.into();

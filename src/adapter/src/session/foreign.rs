@@ -11,6 +11,7 @@
 
 use super::query::Row;
 use super::read_set::{key_bytes, ReadSet};
+use super::transaction::by_table;
 use super::work::{Change, Work};
 use super::{Response, Session};
 use crate::catalog::{ForeignKey, Item, ItemKind, Table};
@@ -179,8 +180,8 @@ impl Session {
 
     /// Whether the transaction with these writes too would be accepted, but for constraints that wait for the commit.
     pub(super) async fn check_writes(&mut self, more: Vec<(GlobalId, Changes)>) -> Result<(), SqlError> {
-        let mut writes = self.txn.writes().to_vec();
-        writes.extend(more);
+        // A key that was put off may have been taken before it was given up.
+        let writes = by_table(self.txn.writes().iter().cloned().chain(more).collect());
         let altered = |op: &Op| match op {
             Op::Update { item } if matches!(item.kind, ItemKind::Table(_)) => Some(item.id),
             _ => None,

@@ -365,9 +365,7 @@ impl Session {
         } else {
             // Changes to the catalog alone do not depend on rows.
             let read_at = open.read_at.or(open.validate_from).filter(|_| !open.writes.is_empty() || open.rewrites);
-            let mut writes: BTreeMap<GlobalId, Changes> = BTreeMap::new();
-            open.writes.into_iter().for_each(|(table, changes)| writes.entry(table).or_default().append(changes));
-            let writes = writes.into_iter().collect();
+            let writes = by_table(open.writes);
             let write = WriteTxn { ddl: open.ddl.clone(), ddl_bases: open.ddl_bases, writes, read_set: open.read_set, read_at, acted: open.acted };
             // From here on the commit stands even if the client vanishes: no cancel.
             self.shared.ask(|answer| Request::Write(write, answer)).await.map(|_| ())
@@ -512,6 +510,13 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// What several statements have changed, together for each table.
+pub(super) fn by_table(writes: Vec<(GlobalId, Changes)>) -> Vec<(GlobalId, Changes)> {
+    let mut all: BTreeMap<GlobalId, Changes> = BTreeMap::new();
+    writes.into_iter().for_each(|(table, changes)| all.entry(table).or_default().append(changes));
+    all.into_iter().collect()
 }
 
 impl Open {

@@ -72,10 +72,18 @@ fn is_cheap(value: &Mir) -> bool {
         Mir::Constant { rows, .. } => rows.as_ref().map_or(true, |r| r.len() <= 1),
         Mir::Project { input, .. } => is_cheap(input),
         Mir::Map { input, scalars } => scalars.iter().all(|s| matches!(s, Scalar::Literal(..))) && is_cheap(input),
-        // Each reader has its own conditions on the pairs, which make different joins of them.
-        Mir::Join { inputs, equivalences } => equivalences.is_empty() && inputs.len() > 1 && !inputs.iter().any(binds),
+        // Each reader has its own conditions on the pairs, which make different joins of them. Such bindings made of each other, as those of
+        // many scalar subqueries are, would double the plan with each.
+        Mir::Join { inputs, equivalences } => equivalences.is_empty() && inputs.len() > 1 && !inputs.iter().any(binds) && size(value) <= REPEATED_NODES_MAX,
         _ => false,
     }
+}
+
+/// Of a binding that is repeated where it is read.
+const REPEATED_NODES_MAX: usize = 64;
+
+fn size(mir: &Mir) -> usize {
+    1 + mir.children().into_iter().map(size).sum::<usize>()
 }
 
 /// A binding may not be repeated: its name is bound once.
