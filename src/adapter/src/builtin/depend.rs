@@ -1,8 +1,7 @@
 //! Rows of `pg_depend`: what is made from what, as dumps and tools ask it, so that they make and drop things in an order that works.
 
-use super::pg::{
-    constraints, default_oid, index_columns, namespace_oid, primary_key_oid, rule_oid, Constrained, CLASS, CONSTRAINT, EXTENSION, NAMESPACE, TYPE,
-};
+use super::pg::{default_oid, index_columns, namespace_oid, rule_oid, CLASS, CONSTRAINT, EXTENSION, NAMESPACE, TYPE};
+use super::pg_constraint::{constraints, primary_key_oid, Constrained};
 use super::{defs, int, oid, text, Rows, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind};
 use repr::SqlType;

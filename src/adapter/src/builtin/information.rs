@@ -1,6 +1,7 @@
 //! Rows of information_schema.
 
-use super::pg::{self, Constrained};
+use super::pg;
+use super::pg_constraint::{self, Constrained};
 use super::{defs, int, is_system_schema, text, yes_no, BuiltinCtx, Rows, OWNER_NAME};
 use crate::catalog::{Catalog, Item, ItemKind};
 use crate::planner::DATABASE;
@@ -105,7 +106,7 @@ pub fn fill(name_of_view: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "domain_constraints" => {
-            for k in pg::constraints(c).iter().filter(|k| k.domain != 0) {
+            for k in pg_constraint::constraints(c).iter().filter(|k| k.domain != 0) {
                 let mut row = of_constraint(c, k).to_vec();
                 row.extend(of_type(c, "domain", k.domain));
                 row.extend([("is_deferrable", yes_no(false)), ("initially_deferred", yes_no(false))]);
@@ -235,9 +236,9 @@ pub fn fill(name_of_view: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "check_constraints" => {
-            for k in pg::constraints(c).iter().filter(|k| k.kind() == "c") {
+            for k in pg_constraint::constraints(c).iter().filter(|k| k.kind() == "c") {
                 let mut row = of_constraint(c, k).to_vec();
-                let definition = pg::constraint_definition(c, k.oid, false, ctx.names);
+                let definition = pg_constraint::constraint_definition(c, k.oid, false, ctx.names);
                 row.push(("check_clause", definition.and_then(|d| Some(text(d.strip_prefix("CHECK ")?))).unwrap_or(Value::Null)));
                 out.add(row);
             }
@@ -248,13 +249,13 @@ pub fn fill(name_of_view: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "constraint_table_usage" => {
-            for k in pg::constraints(c).iter().filter(|k| k.kind() != "c") {
+            for k in pg_constraint::constraints(c).iter().filter(|k| k.kind() != "c") {
                 let of = k.foreign().map_or(repr::GlobalId(u64::from(k.relation)), |f| f.parent);
                 out.add(c.item(of).into_iter().flat_map(|i| of_table(i)).chain(of_constraint(c, k)).collect());
             }
         }
         "table_constraints" => {
-            for k in pg::constraints(c) {
+            for k in pg_constraint::constraints(c) {
                 let Some(i) = c.item(repr::GlobalId(u64::from(k.relation))) else { continue };
                 let kind = match k.kind() {
                     "p" => "PRIMARY KEY",
@@ -284,7 +285,7 @@ pub fn fill(name_of_view: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "key_column_usage" | "constraint_column_usage" => {
-            for k in pg::constraints(c) {
+            for k in pg_constraint::constraints(c) {
                 let Some(i) = c.item(repr::GlobalId(u64::from(k.relation))) else { continue };
                 // Of a foreign key, the columns that are referred to are used.
                 let (table, columns) = match (k.foreign(), name_of_view) {
@@ -307,7 +308,7 @@ pub fn fill(name_of_view: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ];
                     if name_of_view == "key_column_usage" {
                         row.push(("ordinal_position", int(n as i64 + 1)));
-                        if let Some((key, place)) = k.foreign().and_then(|f| Some((pg::parent_key(c, f)?, f.parent_columns.get(n)?))) {
+                        if let Some((key, place)) = k.foreign().and_then(|f| Some((pg_constraint::parent_key(c, f)?, f.parent_columns.get(n)?))) {
                             let at = key.columns.iter().position(|x| x == place).unwrap_or(n);
                             row.push(("position_in_unique_constraint", int(at as i64 + 1)));
                         }
@@ -317,7 +318,7 @@ pub fn fill(name_of_view: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "referential_constraints" => {
-            for k in pg::constraints(c) {
+            for k in pg_constraint::constraints(c) {
                 let (Some(f), Some(i)) = (k.foreign(), c.item(repr::GlobalId(u64::from(k.relation)))) else { continue };
                 let rule = |a: char| match a {
                     'c' => "CASCADE",
@@ -334,7 +335,7 @@ pub fn fill(name_of_view: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("update_rule", text(rule(f.on_update))),
                     ("delete_rule", text(rule(f.on_delete))),
                 ];
-                if let (Some(key), Some(parent)) = (pg::parent_key(c, f), c.item(f.parent)) {
+                if let (Some(key), Some(parent)) = (pg_constraint::parent_key(c, f), c.item(f.parent)) {
                     row.extend([
                         ("unique_constraint_catalog", text(DATABASE)),
                         ("unique_constraint_schema", text(&parent.schema)),
@@ -410,7 +411,7 @@ fn of_view(i: &Item) -> Columns<3> {
     [("view_catalog", text(DATABASE)), ("view_schema", text(&i.schema)), ("view_name", text(&i.name))]
 }
 
-fn of_constraint(c: &Catalog, k: &pg::ConstraintRow) -> Columns<3> {
+fn of_constraint(c: &Catalog, k: &pg_constraint::ConstraintRow) -> Columns<3> {
     let schema = c.item(repr::GlobalId(u64::from(k.relation.max(k.domain)))).map_or(Value::Null, |i| text(&i.schema));
     [("constraint_catalog", text(DATABASE)), ("constraint_schema", schema), ("constraint_name", text(&k.name))]
 }

@@ -12,11 +12,14 @@ mod information;
 mod names;
 /// Rows of pg_catalog.
 mod pg;
+/// Rows of `pg_constraint`, and definitions of constraints.
+mod pg_constraint;
 /// Rows of pg_catalog that tell of sessions.
 mod pg_session;
 /// Rows of `pg_type`.
 mod pg_type;
-pub use pg::{foreign_definition, key_of, shown_expression};
+pub use pg::{key_of, shown_expression};
+pub use pg_constraint::foreign_definition;
 /// Rows of rd_catalog: what runs, how far it is, what it holds.
 mod rd;
 

@@ -235,7 +235,7 @@ impl CatalogView for Names {
         super::pg::index_definition(&self.catalog, oid, column, pretty, self)
     }
     fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String> {
-        super::pg::constraint_definition(&self.catalog, oid, pretty, self)
+        super::pg_constraint::constraint_definition(&self.catalog, oid, pretty, self)
     }
     fn expression(&self, text: &str, relation: u32, pretty: bool) -> String {
         match self.item(relation) {
@@ -252,7 +252,7 @@ impl CatalogView for Names {
     fn comment(&self, class: &str, oid: u32, column: i32) -> Option<String> {
         let of_item = || self.item(oid)?.comments.iter().find(|c| i64::from(c.0) == i64::from(column)).map(|c| c.1.clone());
         let of_part = |index: bool| {
-            let k = super::pg::constraints(&self.catalog).into_iter().find(|k| k.oid == oid)?;
+            let k = super::pg_constraint::constraints(&self.catalog).into_iter().find(|k| k.oid == oid)?;
             let item = self.item(k.relation.max(k.domain))?;
             item.constraint_comments.iter().find(|c| c.name == k.name && c.index == index).map(|c| c.text.clone())
         };

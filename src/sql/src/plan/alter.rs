@@ -3,7 +3,7 @@
 //! The statement's plan holds the changes as written; the catalog's owner keeps a draft of the table, binds one change after the other
 //! with [`bind`], and applies it to the draft and to the rows. Not here: rows, and what depends on the table.
 
-use super::ddl::is_no_default;
+use super::kept::is_no_default;
 use super::scope::Clause;
 use super::sequence::check_identity_type;
 use super::*;
