@@ -116,8 +116,8 @@ def test_what_pg_dump_writes_is_restored_anywhere(riverdelta, pg, tmp_path):
     for name, text in dumps.items():
         db = name + uuid.uuid4().hex[:6]
         pg.sql(f"CREATE DATABASE {db}")
-        # With --clean, a second time over what the first left.
-        for _ in range(2 if name == "clean" else 1):
+        # With --clean, over what is there: a view that rests on a key is replaced before the key goes, which an empty database does not take.
+        for text in [dumps["plain"], text] if name == "clean" else [text]:
             run("psql", pg.port, "postgres", db, "-X", "-q", "-v", "ON_ERROR_STOP=1", stdin=text)
         assert content(pg.port, "postgres", db) == before, name
     db = "c" + uuid.uuid4().hex[:6]
