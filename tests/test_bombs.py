@@ -39,6 +39,7 @@ BOMBS = {
     "IN of 100,000 values": (f"SELECT 1 IN ({', '.join(map(str, range(100000)))})", None),
     "a join of 100 relations": (f"SELECT count(*) FROM {', '.join(f'(SELECT 1) t{i}' for i in range(100))}", None),
     "40 bindings read by 40 subqueries": (f"WITH {', '.join(f'c{i} AS (SELECT a[{i}] AS x FROM bombs WHERE a[1] = {i})' for i in range(40))} SELECT {', '.join(f'(SELECT x FROM c{i})' for i in range(40))}", None),
+    "100,000 rows whose keys are all taken": ("INSERT INTO taken SELECT g FROM generate_series(1, 100000) g RETURNING a", "23505"),
     "a pattern of 500,000 bytes": ("SELECT length(to_char(date '2024-01-01', repeat('YYYY ', 100000)))", None),
 }
 
@@ -48,6 +49,8 @@ def wire(rd):
     wire = Wire(rd.dsn)
     wire.run("CREATE TABLE bombs (a int[])")
     wire.run("INSERT INTO bombs VALUES ('{1}')")
+    wire.run("CREATE TABLE taken (a int PRIMARY KEY)")
+    wire.run("INSERT INTO taken SELECT * FROM generate_series(1, 100000)")
     return wire
 
 

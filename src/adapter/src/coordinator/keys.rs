@@ -146,25 +146,22 @@ impl Keys {
     /// for the commit. Changes nothing but `own`.
     pub fn check(&self, catalog: &Catalog, id: GlobalId, deltas: &[Deltas], deferred: &Constraints, mut own: OwnKeys) -> Result<OwnKeys, SqlError> {
         let sets = self.tables.get(&id).map_or(&[][..], |s| s);
-        let mut shared = Vec::new();
+        let mut first: Option<(usize, SqlError)> = None;
         for (n, touched) in self.take_in(id, deltas, &mut own)?.into_iter().enumerate() {
             let (Some(set), Some(own)) = (sets.get(n), own.0.get(n)) else { continue };
             if deferred.contains(&(id, set.name.clone())) {
                 continue;
             }
-            for key in touched {
-                let net = own.get(&key).copied().unwrap_or(0);
-                if let Err(e) = set.check(catalog, id, &key, net) {
-                    let times = net + i64::from(set.live.contains(&key));
-                    shared.push((n, key, times, e));
+            let net = |key: &[u8]| own.get(key).copied().unwrap_or(0);
+            let shared: HashMap<Box<[u8]>, i64> = touched.into_iter().map(|k| (set.times(&k, net(&k)), k)).filter(|k| k.0 > 1).map(|(n, k)| (k, n)).collect();
+            // Of several failing rows the first is told, and of its constraints the first.
+            if let Some((row, key)) = set.first_to_share(deltas, shared)? {
+                if first.as_ref().is_none_or(|f| row < f.0) {
+                    first = set.check(catalog, id, &key, net(&key)).err().map(|e| (row, e));
                 }
             }
         }
-        match shared.len() {
-            0 => Ok(own),
-            1 => Err(shared.remove(0).3),
-            _ => Err(first_to_share(sets, deltas, shared)?),
-        }
+        first.map_or(Ok(own), |f| Err(f.1))
     }
 
     /// Adds changes to those that a transaction has made. The keys that they touch, for each constraint, in order.
@@ -241,31 +238,42 @@ impl Keys {
     }
 }
 
-/// Of several keys that would be shared (constraint, key, by how many rows, error): the error of the row that comes first, and of its first constraint.
-fn first_to_share(sets: &[KeySet], deltas: &[Deltas], shared: Vec<(usize, Box<[u8]>, i64, SqlError)>) -> Result<SqlError, SqlError> {
-    let mut first: Option<(usize, SqlError)> = None;
-    for (n, key, times, e) in shared {
-        let Some(set) = sets.get(n) else { continue };
-        let (mut row, mut at) = (0, Vec::new());
+impl KeySet {
+    /// How many rows would have the key.
+    fn times(&self, key: &[u8], net: i64) -> i64 {
+        net + i64::from(self.live.contains(key))
+    }
+
+    /// The first of the added rows that takes a key which another has, and that key. `shared`: keys that more rows than one would have, and how many.
+    fn first_to_share(&self, deltas: &[Deltas], mut shared: HashMap<Box<[u8]>, i64>) -> Result<Option<(usize, Box<[u8]>)>, SqlError> {
+        if shared.is_empty() {
+            return Ok(None);
+        }
+        let adds = |d: &Deltas, i: usize| *d.diffs.get(i) > 0;
         for d in deltas {
-            set.each_key(d, |i, k| {
-                if *k == *key && *d.diffs.get(i) > 0 {
-                    at.push(row + i);
+            self.each_key(d, |i, k| {
+                if let (true, Some(n)) = (adds(d, i), shared.get_mut(k)) {
+                    *n -= 1
+                }
+            })?;
+        }
+        // What is left are the rows that have the key whatever is added: with none of them, one of the added rows may.
+        let (mut first, mut row) = (None, 0);
+        for d in deltas {
+            self.each_key(d, |i, k| {
+                if let (true, None, Some(n)) = (adds(d, i), &first, shared.get_mut(k)) {
+                    *n += 1;
+                    if *n > 1 {
+                        first = Some((row + i, k.into()));
+                    }
                 }
             })?;
             row += d.len();
         }
-        // So many of the rows may have the key that one row has it in the end.
-        let spare = (1 - (times - at.len() as i64)).clamp(0, at.len() as i64) as usize;
-        let at = at.get(spare).copied().unwrap_or(usize::MAX);
-        if first.as_ref().is_none_or(|f| at < f.0) {
-            first = Some((at, e));
-        }
+        // The rows were added before these.
+        Ok(first.or_else(|| shared.into_keys().min().map(|k| (row, k))))
     }
-    first.map(|f| f.1).ok_or_else(|| SqlError::internal("a shared key without its constraint"))
-}
 
-impl KeySet {
     /// Net multiplicity of each key that the changes touch, in order of key bytes; keys with a NULL are left out.
     /// Errors: of an expression that cannot be computed for some row.
     fn net(&self, deltas: &Deltas) -> Result<BTreeMap<Box<[u8]>, i64>, SqlError> {
@@ -320,7 +328,7 @@ impl KeySet {
     }
 
     fn check(&self, catalog: &Catalog, id: GlobalId, key: &[u8], net: i64) -> Result<(), SqlError> {
-        if net + i64::from(self.live.contains(key)) <= 1 {
+        if self.times(key, net) <= 1 {
             return Ok(());
         }
         let item = catalog.item(id);
