@@ -126,8 +126,9 @@ pub fn call_values(func: &FuncDef, args: &[Value], arg_types: &[ColType], ret: &
     if func.strict && args.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
-    let cols: Vec<ArrayRef> = args.iter().zip(arg_types).map(|(v, t)| column::repeat(v, &t.ty, 1)).collect();
+    ctx.interrupt.check()?;
     let _entered = ctx.interrupt.enter();
+    let cols: Vec<ArrayRef> = args.iter().zip(arg_types).map(|(v, t)| column::repeat(v, &t.ty, 1)).collect();
     let mut errors = Vec::new();
     let out = (func.kernel)(&mut CallArgs { args: &cols, arg_types, ret, len: 1, ctx, errors: &mut errors });
     match errors.into_iter().next() {

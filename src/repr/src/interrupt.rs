@@ -100,13 +100,15 @@ pub struct Pace(Cell<usize>);
 
 impl Pace {
     const UNITS: usize = 1 << 20;
+    const STOPPED: usize = usize::MAX;
 
-    /// Counts work. Whether to end here, with whatever value.
+    /// Counts work. Whether to end here, with whatever value; once it says so, it goes on saying so.
     #[inline]
     pub fn stop(&self, work: usize) -> bool {
         let done = self.0.get().saturating_add(work);
-        self.0.set(if done < Pace::UNITS { done } else { 0 });
-        done >= Pace::UNITS && stop()
+        let stopped = done >= Pace::UNITS && (done == Pace::STOPPED || stop());
+        self.0.set(if stopped { Pace::STOPPED } else { done % Pace::UNITS });
+        stopped
     }
 }
 
@@ -139,11 +141,12 @@ mod tests {
     #[test]
     fn work_is_counted() {
         let interrupt = Interrupt::default();
-        interrupt.set(Why::Asked);
         let _in = interrupt.enter();
         let pace = Pace::default();
-        assert!(!pace.stop(Pace::UNITS / 2));
+        assert!(!pace.stop(Pace::UNITS));
+        interrupt.set(Why::Asked);
+        assert!(!pace.stop(Pace::UNITS / 2), "it is asked again only after as much again");
         assert!(pace.stop(Pace::UNITS / 2));
-        assert!(!pace.stop(1), "it is asked again only after as much again");
+        assert!(pace.stop(1), "and then the answer stays");
     }
 }

@@ -149,8 +149,9 @@ impl Calls {
         if work.failed.front().is_some_and(|f| f.0 as usize == i) {
             return work.failed.pop_front().map_or(Ok(()), |f| Err(f.1));
         }
-        let func = &self.func;
-        let rest = work.rest.take();
+        let (func, rest) = (&self.func, work.rest.take());
+        self.ctx.interrupt.check()?;
+        let _entered = self.ctx.interrupt.enter();
         let before = rest.as_ref().map_or(0, |r| r.1);
         let mut values: Vec<Value> = match rest {
             Some((values, _)) => values,
