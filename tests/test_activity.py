@@ -104,3 +104,11 @@ def test_nobody_of_that_number(db):
 def test_the_server_tells_when_it_started(rd, db):
     assert db.execute("SELECT pg_postmaster_start_time() < min(backend_start) FROM pg_stat_activity").fetchone() == (True,)
     assert int(db.execute("SHOW max_connections").fetchone()[0]) > 0
+
+
+def test_a_view_does_not_keep_who_asked(rd):
+    with rd.connect() as c:
+        for call in ("txid_current()", "pg_current_xact_id()", "inet_client_addr()", "pg_my_temp_schema()"):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="in a maintained query"):
+                c.execute(f"CREATE MATERIALIZED VIEW asked AS SELECT {call} AS a")
+            c.rollback()

@@ -529,6 +529,7 @@ fn table_def(catalog: &Catalog, item: &Item, t: &crate::catalog::Table) -> Table
         foreign: t.foreign.iter().map(|f| f.name.clone()).collect(),
         has_primary_key: t.primary_key.is_some(),
         deferral: t.constraints().filter(|k| k.deferrable).map(|k| (k.name.clone(), k.deferred)).collect(),
+        include: t.constraints().filter(|k| !k.include.is_empty()).map(|k| (k.name.clone(), k.include.clone())).collect(),
         unique_indexes: t.unique.iter().filter(|k| k.index).map(|k| k.name.clone()).collect(),
         computed_indexes: t.computed_keys.iter().map(|k| (k.name.clone(), k.filter.is_some())).collect(),
         indexes: catalog.dependants(item.id).filter(|d| matches!(d.kind, ItemKind::Index { .. })).map(|d| d.id).collect(),

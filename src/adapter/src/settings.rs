@@ -31,6 +31,11 @@ enum Check {
     },
     /// Milliseconds, with Postgres's units.
     Millis,
+    /// The same, with parts of them.
+    RealMillis {
+        min: f64,
+        max: f64,
+    },
     OneOf(&'static [&'static str]),
     TimeZone,
     /// A name that Postgres knows for a character encoding.
@@ -158,6 +163,13 @@ fn find(name: &str) -> Option<&'static Def> {
     DEFS.iter().chain(accepted::ACCEPTED).find(|d| d.name.eq_ignore_ascii_case(name))
 }
 
+/// Whether a setting that is none of ours may have the name: identifiers with dots between them.
+fn is_free_name(name: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let is_word = |w: &str| w.starts_with(letter) && w.chars().all(|c| letter(c) || c.is_ascii_digit() || c == '$');
+    name.contains('.') && name.split('.').all(is_word)
+}
+
 fn parse_bool(s: &str) -> Option<bool> {
     let l = s.trim().to_ascii_lowercase();
     match l.as_str() {
@@ -170,6 +182,11 @@ fn parse_bool(s: &str) -> Option<bool> {
 
 /// Milliseconds from Postgres's duration text (`5s`, `100ms`, `1min`, plain milliseconds).
 fn parse_millis(s: &str) -> Option<i64> {
+    let ms = parse_real_millis(s)?.round();
+    (0.0..=2_147_483_647.0).contains(&ms).then_some(ms as i64)
+}
+
+fn parse_real_millis(s: &str) -> Option<f64> {
     let s = s.trim();
     let digits = s.find(|c: char| !(c.is_ascii_digit() || c == '-' || c == '.')).unwrap_or(s.len());
     let number: f64 = s[..digits].parse().ok()?;
@@ -182,8 +199,14 @@ fn parse_millis(s: &str) -> Option<i64> {
         "d" => 86_400_000.0,
         _ => return None,
     };
-    let ms = (number * factor).round();
-    (0.0..=2_147_483_647.0).contains(&ms).then_some(ms as i64)
+    Some(number * factor)
+}
+
+fn print_real_millis(ms: f64) -> String {
+    match ms {
+        _ if ms.fract() == 0.0 => print_millis(ms as i64),
+        _ => format!("{}us", accepted::print_real(ms * 1000.0)),
+    }
 }
 
 fn print_millis(ms: i64) -> String {
@@ -253,7 +276,7 @@ impl Settings {
                 Ok(v.to_string())
             }
             Check::Real { min, max } => {
-                let v: f64 = value.trim().parse().map_err(|_| invalid())?;
+                let v: f64 = value.trim().parse().ok().filter(|v: &f64| !v.is_nan()).ok_or_else(invalid)?;
                 if !(min..=max).contains(&v) {
                     let [v, min, max] = [v, min, max].map(accepted::print_real);
                     let m = format!("{v} is outside the valid range for parameter \"{}\" ({min} .. {max})", def.name);
@@ -280,16 +303,30 @@ impl Settings {
             Check::Millis => parse_millis(value)
                 .map(print_millis)
                 .ok_or_else(|| invalid().with_hint("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")),
+            Check::RealMillis { min, max } => {
+                let v = parse_real_millis(value)
+                    .ok_or_else(|| invalid().with_hint("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\"."))?;
+                if !(min..=max).contains(&v) {
+                    let [v, min, max] = [v, min, max].map(accepted::print_real);
+                    let m = format!("{v} ms is outside the valid range for parameter \"{}\" ({min} .. {max})", def.name);
+                    return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
+                }
+                Ok(print_real_millis(v))
+            }
             Check::OneOf(options) => {
                 let v = value.trim().to_ascii_lowercase();
-                // Where on and off are among others, their other spellings are too.
-                let truth = match v.as_str() {
-                    "true" | "yes" | "1" => "on",
-                    "false" | "no" | "0" => "off",
-                    other => other,
+                // Where on and off are among others, their other spellings are too, and where there is nothing else, their beginnings.
+                let whole = matches!(v.as_str(), "true" | "yes" | "1" | "false" | "no" | "0");
+                let alone = options.iter().all(|o| matches!(*o, "on" | "off"));
+                let truth = match parse_bool(&v).filter(|_| whole || alone) {
+                    Some(true) => "on",
+                    Some(false) => "off",
+                    None => v.as_str(),
                 };
                 if options.contains(&truth) {
                     Ok(truth.to_owned())
+                } else if def.name == "default_with_oids" && truth == "on" {
+                    Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "tables declared WITH OIDS are not supported"))
                 } else {
                     Err(invalid().with_hint(format!("Available values: {}.", options.join(", "))))
                 }
@@ -336,7 +373,11 @@ impl Settings {
                 };
                 (key, new)
             }
-            None if name.contains('.') => (name.to_ascii_lowercase(), value.map(str::to_string)),
+            None if is_free_name(name) => (name.to_ascii_lowercase(), value.map(str::to_string)),
+            None if name.contains('.') => {
+                let e = SqlError::new(repr::SqlState::new("42602"), format!("invalid configuration parameter name \"{name}\""));
+                return Err(e.with_detail("Custom parameter names must be two or more simple identifiers separated by dots."));
+            }
             None => return Err(Self::unknown(name)),
         };
         self.undo.push((key.clone(), self.values.get(&key).cloned(), local));
@@ -347,13 +388,16 @@ impl Settings {
     fn put(&mut self, key: String, value: Option<String>) {
         match value {
             Some(v) => self.values.insert(key, v),
+            // Once named, a free name is known: it is empty then.
+            None if find(&key).is_none() => self.values.insert(key, String::new()),
             None => self.values.remove(&key),
         };
     }
 
     pub fn reset_all(&mut self) {
         self.undo.extend(self.values.clone().into_iter().map(|(k, v)| (k, Some(v), false)));
-        self.values = self.session_defaults.clone();
+        let free = std::mem::take(&mut self.values).into_keys().filter(|k| find(k).is_none()).map(|k| (k, String::new()));
+        self.values = free.chain(self.session_defaults.clone()).collect();
     }
 
     /// How many changes the transaction has made, for [`Settings::go_back`].

@@ -45,6 +45,9 @@ pub trait CatalogView: Send + Sync {
     fn is_sequence(&self, _relation: u32) -> bool {
         false
     }
+    fn is_materialized_view(&self, _relation: u32) -> bool {
+        false
+    }
     fn type_by_oid(&self, oid: u32) -> Option<SqlType>;
     /// A possibly qualified user-defined type name.
     fn type_by_name(&self, parts: &[String]) -> Option<SqlType>;

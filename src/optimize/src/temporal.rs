@@ -82,9 +82,12 @@ fn allowed(s: &Scalar) -> Result<(), SqlError> {
     }
 }
 
-/// Functions whose value is who asks.
+/// Functions whose value is who asks, or in which transaction.
 pub(crate) fn is_session(func: &FuncDef) -> bool {
-    matches!(func.name, "current_user" | "session_user" | "user" | "current_role" | "pg_backend_pid")
+    let who = matches!(func.name, "current_user" | "session_user" | "user" | "current_role" | "pg_backend_pid" | "pg_my_temp_schema");
+    let whence = matches!(func.name, "inet_client_addr" | "inet_client_port" | "inet_server_addr" | "inet_server_port");
+    let transaction = ["txid_current", "txid_current_if_assigned", "pg_current_xact_id", "pg_current_xact_id_if_assigned"];
+    who || whence || transaction.contains(&func.name)
 }
 
 fn misplaced(s: &Scalar) -> SqlError {

@@ -565,7 +565,25 @@ impl SqlType {
         match self.base() {
             SqlType::Geo(_) | SqlType::Json | SqlType::JsonPath => false,
             SqlType::Array(e) => e.has_order(),
+            SqlType::Record(r) => r.fields.iter().all(|f| f.1.ty.has_order()),
             _ => true,
+        }
+    }
+
+    /// `record` whose fields are not said, or an array of such.
+    pub fn has_bare_record(&self) -> bool {
+        match self {
+            SqlType::Record(r) => r.name.is_none() && r.fields.is_empty(),
+            SqlType::Array(e) => e.has_bare_record(),
+            _ => false,
+        }
+    }
+
+    /// What a type without order has none for: the type itself, or the field of a row.
+    pub fn unordered(&self) -> Option<&SqlType> {
+        match self.base() {
+            SqlType::Record(r) => r.fields.iter().find_map(|f| f.1.ty.unordered()),
+            t => (!t.has_order()).then_some(t),
         }
     }
 

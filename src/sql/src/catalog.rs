@@ -132,6 +132,8 @@ pub struct TableDef {
     pub has_primary_key: bool,
     /// Those of `Relation::unique` that are DEFERRABLE, and whether INITIALLY DEFERRED.
     pub deferral: Vec<(String, bool)>,
+    /// Those of `Relation::unique` that INCLUDE columns, and which.
+    pub include: Vec<(String, Vec<usize>)>,
     /// Those of `Relation::unique` that are indexes of their own, not constraints.
     pub unique_indexes: Vec<String>,
     /// Unique indexes on expressions, or (true) of some rows.

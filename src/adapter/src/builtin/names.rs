@@ -188,6 +188,9 @@ impl CatalogView for Names {
     fn is_sequence(&self, oid: u32) -> bool {
         self.item(oid).is_some_and(|i| matches!(i.kind, ItemKind::Sequence(_)))
     }
+    fn is_materialized_view(&self, oid: u32) -> bool {
+        self.item(oid).is_some_and(|i| matches!(i.kind, ItemKind::MaterializedView { .. }))
+    }
     fn type_by_oid(&self, oid: u32) -> Option<SqlType> {
         SqlType::from_oid(oid).or_else(|| type_by_oid(&self.catalog, oid))
     }

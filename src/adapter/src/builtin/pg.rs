@@ -776,11 +776,15 @@ fn index_list(c: &Catalog) -> Vec<Index> {
                         on: i.oid(),
                         columns: k.columns.iter().map(|c| Some(*c)).collect(),
                         texts: k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect(),
-                        include: vec![],
+                        include: k.include.clone(),
                         unique: true,
                         primary,
                         deferrable: k.deferrable,
-                        def: crate::catalog::IndexDef { equal_nulls: k.equal_nulls, ..Default::default() },
+                        def: crate::catalog::IndexDef {
+                            equal_nulls: k.equal_nulls,
+                            include: k.include.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect(),
+                            ..Default::default()
+                        },
                     });
                 }
             }

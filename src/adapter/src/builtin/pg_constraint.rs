@@ -19,7 +19,9 @@ pub fn constraint_definition(c: &Catalog, constraint: u32, pretty: bool, names: 
         (Constrained::Key { primary, key }, Some(i)) => {
             let word = if primary { "PRIMARY KEY" } else { "UNIQUE" };
             let nulls = if key.equal_nulls { "NULLS NOT DISTINCT " } else { "" };
-            format!("{word} {nulls}({}){}", columns(i), deferral_words(key.deferrable, key.deferred))
+            let held: Vec<String> = key.include.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect();
+            let include = if held.is_empty() { String::new() } else { format!(" INCLUDE ({})", held.join(", ")) };
+            format!("{word} {nulls}({}){include}{}", columns(i), deferral_words(key.deferrable, key.deferred))
         }
         (Constrained::Foreign(f), Some(i)) => foreign_definition(c, i, &f, names),
         _ => return None,

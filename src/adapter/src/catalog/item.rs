@@ -226,6 +226,9 @@ pub struct Sequence {
 pub struct Constraint {
     pub name: String,
     pub columns: Vec<usize>,
+    /// Columns that its index holds beside the key. Those of CREATE UNIQUE INDEX are told by the index.
+    #[serde(default)]
+    pub include: Vec<usize>,
     /// Of CREATE UNIQUE INDEX: the index is an object of its own, of this name.
     #[serde(default)]
     pub index: bool,

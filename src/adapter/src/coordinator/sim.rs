@@ -269,7 +269,15 @@ fn item(id: GlobalId, name: &str, kind: ItemKind, deps: Vec<GlobalId>) -> Box<It
 fn table() -> ItemKind {
     ItemKind::Table(Table {
         defaults: vec![None; 3],
-        primary_key: Some(Constraint { name: "pkey".into(), columns: vec![0], index: false, equal_nulls: false, deferrable: false, deferred: false }),
+        primary_key: Some(Constraint {
+            name: "pkey".into(),
+            columns: vec![0],
+            include: vec![],
+            index: false,
+            equal_nulls: false,
+            deferrable: false,
+            deferred: false,
+        }),
         unique: vec![],
         checks: vec![],
         temporary: false,

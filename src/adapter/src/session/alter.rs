@@ -206,6 +206,16 @@ impl Session {
         Ok(())
     }
 
+    /// The columns that an index on `table` holds beside its keys.
+    fn included(&self, table: GlobalId, index: &str) -> Vec<String> {
+        let catalog = self.catalog();
+        let found = catalog.dependants(table).find_map(|d| match &d.kind {
+            ItemKind::Index { on, def, .. } if *on == table && d.name == index => Some(def.include.clone()),
+            _ => None,
+        });
+        found.unwrap_or_default().iter().map(|n| n.trim_matches('"').replace("\"\"", "\"")).collect()
+    }
+
     /// A generated column that is computed from `column`.
     fn generated_from(&self, draft: &Draft, column: usize) -> Result<Option<usize>, SqlError> {
         let name = qualified(&draft.item.schema, &draft.item.name);
@@ -229,6 +239,10 @@ impl Session {
         draft.lost.cascade |= cascade;
         draft.anew = true;
         let name = qualified(&draft.item.schema, &draft.item.name);
+        // Indexes that hold the column beside their keys go with it too.
+        let held = &draft.item.desc.names[column];
+        let indexes = self.catalog().dependants(draft.item.id).filter(|d| matches!(d.kind, ItemKind::Index { .. })).map(|d| d.name.clone()).collect::<Vec<_>>();
+        let covering: Vec<String> = indexes.into_iter().filter(|i| self.included(draft.item.id, i).contains(held)).collect();
         let mut checks = Vec::new();
         for (n, text) in std::mem::take(&mut draft.table.checks) {
             let reads = columns_read(("SELECT ", &format!(" FROM {name}")), &text, &self.names()).unwrap_or_default();
@@ -246,7 +260,9 @@ impl Session {
                 computed.push(k);
             }
         }
+        computed.retain(|k| !covering.contains(&k.name));
         draft.table.computed_keys = computed;
+        draft.lost.indexes.extend(covering.iter().cloned());
         draft.lost.dropped.extend(draft.origin.remove(column));
         draft.item.desc.names.remove(column);
         draft.item.desc.types.remove(column);
@@ -256,8 +272,8 @@ impl Session {
         }
         // Keys with the column go with it, the others move.
         let moved = |c: &mut Constraint| {
-            let stays = !c.columns.contains(&column);
-            c.columns.iter_mut().filter(|x| **x > column).for_each(|x| *x -= 1);
+            let stays = !(c.columns.contains(&column) || c.include.contains(&column) || c.index && covering.contains(&c.name));
+            c.columns.iter_mut().chain(&mut c.include).filter(|x| **x > column).for_each(|x| *x -= 1);
             stays
         };
         draft.table.unique.retain_mut(moved);
@@ -335,10 +351,12 @@ impl Session {
         }));
         for (name, columns, primary) in shape.unique {
             let mut equal_nulls = shape.equal_nulls.contains(&name);
+            let mut include: Vec<usize> = shape.include.iter().filter(|k| k.0 == name).flat_map(|k| k.1.clone()).collect();
             if let Some(index) = &shape.from_index {
                 // The index is the constraint's from now on, and no object of its own.
                 equal_nulls = draft.table.unique.iter().any(|u| u.name == *index && u.equal_nulls);
                 draft.table.unique.retain(|u| u.name != *index);
+                include = self.included(draft.item.id, index).iter().filter_map(|n| draft.item.desc.names.iter().position(|x| x == n)).collect();
                 draft.lost.indexes.push(index.clone());
                 if *index != name {
                     let m = format!("ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{index}\" to \"{name}\"");
@@ -347,7 +365,7 @@ impl Session {
             }
             let deferral = shape.deferral.iter().find(|d| d.0 == name);
             let (deferrable, deferred) = (deferral.is_some(), deferral.is_some_and(|d| d.1));
-            let c = Constraint { name, columns, index: false, equal_nulls, deferrable, deferred };
+            let c = Constraint { name, columns, include, index: false, equal_nulls, deferrable, deferred };
             match primary {
                 true => draft.table.primary_key = Some(c),
                 false => draft.table.unique.push(c),
@@ -720,6 +738,7 @@ impl Session {
             (Some(columns), None) => draft.table.unique.push(Constraint {
                 name: name.to_owned(),
                 columns,
+                include: vec![],
                 index: true,
                 equal_nulls: p.equal_nulls,
                 deferrable: false,

@@ -204,6 +204,7 @@ impl Session {
             Constraint {
                 name: c.0.clone(),
                 columns: c.1.clone(),
+                include: p.include.iter().filter(|k| k.0 == c.0).flat_map(|k| k.1.clone()).collect(),
                 index: false,
                 equal_nulls: p.equal_nulls.contains(&c.0),
                 deferrable: deferral.is_some(),
@@ -825,8 +826,9 @@ pub(crate) fn table_sql(name: &FullName, desc: &RelDesc, table: &Table) -> Strin
         lines.push(line);
     }
     let list = |c: &Constraint| {
-        let columns = c.columns.iter().map(|i| quote(&desc.names[*i])).collect::<Vec<_>>().join(", ");
-        format!("({columns}){}", deferral_words(c.deferrable, c.deferred))
+        let names = |columns: &[usize]| columns.iter().map(|i| quote(&desc.names[*i])).collect::<Vec<_>>().join(", ");
+        let include = if c.include.is_empty() { String::new() } else { format!(" INCLUDE ({})", names(&c.include)) };
+        format!("({}){include}{}", names(&c.columns), deferral_words(c.deferrable, c.deferred))
     };
     lines.extend(table.primary_key.iter().map(|c| format!("CONSTRAINT {} PRIMARY KEY {}", quote(&c.name), list(c))));
     lines.extend(

@@ -299,6 +299,7 @@ impl Session {
         if self.txn.is_failed() && !transaction::ends(parsed) {
             return Err(transaction::in_failed_block());
         }
+        self.check_before_names(&parsed.statement)?;
         let cut = parsed.notices.clone();
         cut.into_iter().for_each(|n| self.notice("NOTICE", n));
         let described = sql::plan::describe(parsed, &self.names(), &params)?;
@@ -392,6 +393,7 @@ impl Session {
         if self.txn.is_failed() && !transaction::ends(parsed) {
             return Err(transaction::in_failed_block());
         }
+        self.check_before_names(&parsed.statement)?;
         prepared.seen.runs.fetch_add(1, Ordering::Relaxed);
         let typed: Vec<(Value, SqlType)> = params.into_iter().zip(prepared.params.iter().cloned()).collect();
         self.txn.begin_implicit(now_micros());

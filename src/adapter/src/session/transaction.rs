@@ -13,6 +13,7 @@ use crate::coordinator::keys::OwnKeys;
 use crate::coordinator::request::{Op, Request, WriteTxn};
 use repr::error::state;
 use repr::{ColType, Deltas, GlobalId, SqlError, Timestamp};
+use sql::ast::Statement;
 use sql::ast::TransactionMode;
 use sql::plan::{CopySource, Plan, WithItem};
 use std::collections::BTreeMap;
@@ -54,10 +55,20 @@ pub struct Open {
     /// The version of the catalog that each was planned on.
     pub ddl_bases: Vec<u64>,
     pub savepoints: Vec<Savepoint>,
+    /// What AND CHAIN has begun it with.
+    pub chained: Option<NextInChain>,
     /// Catalog changes were made from what was read: it must still hold.
     pub rewrites: bool,
     /// A statement ran that cannot share a transaction with writes.
     pub statements: usize,
+}
+
+/// What AND CHAIN hands on.
+#[derive(Clone)]
+pub struct NextInChain {
+    read_only: bool,
+    isolation: String,
+    deferrable: String,
 }
 
 /// Where ROLLBACK TO goes back to: how much of everything there was.
@@ -75,7 +86,6 @@ pub struct Savepoint {
 
 /// Whether a statement may run in a failed block.
 pub fn ends(parsed: &sql::ParsedStatement) -> bool {
-    use sql::ast::Statement;
     matches!(parsed.statement, Statement::Commit { .. } | Statement::Rollback { .. } | Statement::RollbackTo(_))
 }
 
@@ -162,10 +172,7 @@ impl Transaction {
 impl Session {
     /// Errors: 25006 for writes in a read-only transaction.
     pub(super) fn check_allowed(&self, plan: &Plan) -> Result<(), SqlError> {
-        let read_only = match &self.txn {
-            Transaction::Open(o) if o.explicit => o.read_only || self.settings.get("transaction_read_only").is_ok_and(|v| v == "on"),
-            _ => self.settings.get("default_transaction_read_only").is_ok_and(|v| v == "on"),
-        };
+        let read_only = self.reads_only();
         self.sequences.got.lock().read_only = read_only;
         if let (true, Some(what)) = (read_only && !self.writes_own(plan), write_verb(plan)) {
             return Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction")));
@@ -176,6 +183,37 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// What PostgreSQL refuses before it looks a name up. Errors: 25001 for what stands alone, 25006 for DDL in a read-only transaction.
+    pub(super) fn check_before_names(&self, s: &Statement) -> Result<(), SqlError> {
+        let alone = match s {
+            Statement::CreateIndex(i) if i.concurrently => "CREATE INDEX CONCURRENTLY",
+            Statement::Drop(d) if d.concurrently => "DROP INDEX CONCURRENTLY",
+            _ => "",
+        };
+        if !alone.is_empty() && self.txn.in_block() {
+            return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, format!("{alone} cannot run inside a transaction block")));
+        }
+        let what = match s {
+            Statement::Drop(d) => format!("DROP {}", super::ddl::drop_word(d.kind)),
+            Statement::Alter(a) => format!("ALTER {}", super::ddl::drop_word(a.kind)),
+            Statement::AlterTable(_) => "ALTER TABLE".into(),
+            Statement::Comment { .. } => "COMMENT".into(),
+            _ => return Ok(()),
+        };
+        match self.reads_only() {
+            true => Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether what runs now is in a read-only transaction.
+    fn reads_only(&self) -> bool {
+        match &self.txn {
+            Transaction::Open(o) if o.explicit => o.read_only || self.settings.get("transaction_read_only").is_ok_and(|v| v == "on"),
+            _ => self.settings.get("default_transaction_read_only").is_ok_and(|v| v == "on"),
+        }
     }
 
     /// Whether all that the statement writes is the session's own temporary tables, which a read-only transaction may.
@@ -307,23 +345,34 @@ impl Session {
         Ok(Response::Tag("ROLLBACK".into()))
     }
 
-    /// What the transaction hands on to the one that AND CHAIN begins: whether it only reads, and its isolation level.
-    fn next_in_chain(&mut self, chain: bool) -> Option<(bool, String)> {
-        let level = self.settings.get("transaction_isolation").unwrap_or_default();
-        self.txn.open().filter(|_| chain).map(|o| (o.read_only, level))
+    /// What the transaction hands on to the one that AND CHAIN begins: its settings, which may differ from the session's. One that has failed
+    /// as a whole has forgotten what it was told, not what it was begun with.
+    fn next_in_chain(&mut self, chain: bool) -> Option<NextInChain> {
+        let said = |name: &str| self.settings.get(name).unwrap_or_default();
+        let now = (said("transaction_isolation"), said("transaction_deferrable"));
+        let always = (said("default_transaction_isolation"), said("default_transaction_deferrable"));
+        let read_only = said("default_transaction_read_only") == "on";
+        let open = self.txn.open().filter(|_| chain)?;
+        let ((isolation, deferrable), read_only) = match open.failed && open.savepoints.is_empty() {
+            true if open.chained.is_some() => return open.chained.clone(),
+            true => (always, read_only),
+            false => (now, open.read_only),
+        };
+        Some(NextInChain { read_only, isolation, deferrable })
     }
 
-    fn chain(&mut self, next: Option<(bool, String)>) -> Result<(), SqlError> {
-        let Some((read_only, level)) = next else { return Ok(()) };
+    fn chain(&mut self, next: Option<NextInChain>) -> Result<(), SqlError> {
+        let Some(next) = next else { return Ok(()) };
+        let NextInChain { read_only, isolation, deferrable } = next.clone();
         self.txn.begin_implicit(super::now_micros());
         if let Some(o) = self.txn.open() {
             o.explicit = true;
             o.read_only = read_only;
+            o.chained = Some(next);
         }
-        if read_only {
-            self.settings.set("transaction_read_only", Some("on"), true)?;
-        }
-        self.settings.set("transaction_isolation", Some(&level), true)
+        self.settings.set("transaction_read_only", Some(if read_only { "on" } else { "off" }), true)?;
+        self.settings.set("transaction_deferrable", Some(&deferrable), true)?;
+        self.settings.set("transaction_isolation", Some(&isolation), true)
     }
 
     /// ON COMMIT of temporary tables: rows that the transaction has written go again, or the tables.

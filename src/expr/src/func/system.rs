@@ -98,8 +98,8 @@ impl RegNames for CatalogNames {
                 self.check_schema(&parts, name)?;
                 self.0.relation_oid(&parts).ok_or_else(|| missing(state::UNDEFINED_TABLE, "relation"))
             }
-            RegKind::Type => match type_by_name(name, &*self.0) {
-                Some(t) => Ok(t.oid()),
+            RegKind::Type => match type_by_name(name, &*self.0).map(|t| t.oid()).or_else(|| bare_type(name)) {
+                Some(oid) => Ok(oid),
                 None => {
                     self.check_schema(&parse_ident(name, true).unwrap_or_default(), name)?;
                     Err(missing(state::UNDEFINED_OBJECT, "type"))
@@ -280,6 +280,20 @@ pub fn type_by_name(name: &str, view: &dyn crate::CatalogView) -> Option<SqlType
     }
 }
 
+/// A type of PostgreSQL's that has no values here, such as `internal` and `anyelement`.
+fn bare_type(name: &str) -> Option<u32> {
+    if let Some(elem) = name.trim().strip_suffix("[]") {
+        return catalog::type_by_oid(bare_type(elem)?).map(|t| t.array).filter(|a| *a != 0);
+    }
+    let parts = parse_ident(name, true).ok()?;
+    match parts.as_slice() {
+        [n] => catalog::type_by_name(n),
+        [s, n] if s == "pg_catalog" => catalog::type_by_name(n),
+        _ => None,
+    }
+    .map(|t| t.oid)
+}
+
 /// `format_type(oid, typmod)`.
 pub fn format_type(oid: u32, typmod: Option<i32>, view: &dyn crate::CatalogView) -> String {
     if oid == 0 {
@@ -358,6 +372,11 @@ fn current_schemas(implicit: bool, ctx: &EvalCtx) -> Value {
 /// Microseconds since 2000-01-01 by the machine's clock.
 fn clock() -> i64 {
     chrono::Utc::now().timestamp_micros() - 946_684_800_000_000
+}
+
+/// The schema of the session's temporary tables; 0 while there is none.
+fn own_temp_schema(ctx: &EvalCtx) -> u32 {
+    ctx.catalog.backend().and_then(|b| ctx.catalog.namespace_oid(&format!("pg_temp_{}", b.pid))).unwrap_or(0)
 }
 
 fn transaction_number(ctx: &EvalCtx) -> i64 {
@@ -614,8 +633,12 @@ pub const FUNCS: &[Entry] = &[
     ),
     val!(["pg_current_xact_id_if_assigned", "pg_last_xact_replay_timestamp"], |_, _| Ok(Value::Null)),
     val!(["pg_blocking_pids", "pg_safe_snapshot_blocking_pids"], |_, _| Ok(Value::array(Vec::new()))),
-    kernel!(["pg_my_temp_schema"], |c| constant(c, |_| Ok(Value::UInt4(0)))),
-    val!(["pg_is_other_temp_schema", "row_security_active", "row_security_active_name"], |_, _| Ok(Value::Bool(false))),
+    kernel!(["pg_my_temp_schema"], |c| constant(c, |ctx| Ok(Value::UInt4(own_temp_schema(ctx))))),
+    val!(["pg_is_other_temp_schema"], |a, call| {
+        let is_temp = call.ctx.catalog.namespace_name(oid_of(&a[0])).is_some_and(|n| n.starts_with("pg_temp_"));
+        Ok(Value::Bool(is_temp && oid_of(&a[0]) != own_temp_schema(call.ctx)))
+    }),
+    val!(["row_security_active", "row_security_active_name"], |_, _| Ok(Value::Bool(false))),
     vals!(["inet_client_addr"], |_, call| Ok(address(call.ctx.catalog.backend().and_then(|b| b.client)))),
     vals!(["inet_client_port"], |_, call| Ok(port(call.ctx.catalog.backend().and_then(|b| b.client)))),
     vals!(["inet_server_addr"], |_, call| Ok(address(call.ctx.catalog.backend().and_then(|b| b.server)))),

@@ -171,14 +171,22 @@ pub struct ConstraintTime {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConstraintKind {
-    PrimaryKey(Vec<Ident>),
+    PrimaryKey(KeyColumns),
     /// With NULLS NOT DISTINCT, if it says so.
-    Unique(Vec<Ident>, bool),
+    Unique(KeyColumns, bool),
     /// PRIMARY KEY (true) or UNIQUE, by an index that there is.
     UsingIndex(bool, Ident),
     Check(Expr, Span),
     ForeignKey(Vec<Ident>, Box<References>),
     Exclude,
+}
+
+/// `(columns) [INCLUDE (columns)]` of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyColumns {
+    pub columns: Vec<Ident>,
+    /// What its index holds beside the key.
+    pub include: Vec<Ident>,
 }
 
 /// REFERENCES of a foreign key.
@@ -257,6 +265,7 @@ pub struct CreateView {
 pub struct CreateIndex {
     pub name: Option<Ident>,
     pub if_not_exists: bool,
+    pub concurrently: bool,
     pub default: bool,
     pub unique: bool,
     pub on: ObjectName,
@@ -439,6 +448,7 @@ pub struct Drop {
     pub names: Vec<ObjectName>,
     pub if_exists: bool,
     pub cascade: bool,
+    pub concurrently: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]

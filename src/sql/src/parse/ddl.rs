@@ -303,13 +303,13 @@ impl Parser<'_> {
         } else if self.eat_kws(&["primary", "key"]) {
             match self.eat_kws(&["using", "index"]) {
                 true => ConstraintKind::UsingIndex(true, self.col_id()?),
-                false => ConstraintKind::PrimaryKey(self.col_id_list()?),
+                false => ConstraintKind::PrimaryKey(self.key_columns()?),
             }
         } else if self.eat_kws(&["unique", "using", "index"]) {
             ConstraintKind::UsingIndex(false, self.col_id()?)
         } else if self.eat_kw("unique") {
             let equal = self.equal_nulls()?;
-            ConstraintKind::Unique(self.col_id_list()?, equal)
+            ConstraintKind::Unique(self.key_columns()?, equal)
         } else if self.eat_kws(&["foreign", "key"]) {
             let columns = self.col_id_list()?;
             ConstraintKind::ForeignKey(columns, Box::new(self.references()?))
@@ -334,6 +334,13 @@ impl Parser<'_> {
             _ => {}
         }
         Ok(TableConstraint { name, kind, when, not_valid, pos })
+    }
+
+    /// The columns of a key and, behind INCLUDE, those that its index holds beside them.
+    fn key_columns(&mut self) -> Result<KeyColumns, SqlError> {
+        let columns = self.col_id_list()?;
+        let include = if self.eat_kw("include") { self.col_id_list()? } else { Vec::new() };
+        Ok(KeyColumns { columns, include })
     }
 
     /// NULLS [NOT] DISTINCT: whether NULLs are equal to each other.
@@ -473,7 +480,9 @@ impl Parser<'_> {
             let pos = self.pos();
             let constraint = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
             let nulls = "conflicting NULL/NOT NULL declarations";
-            if self.eat_kws(&["not", "null"]) {
+            if self.is_kw("not") && !self.is_kw_at(1, "deferrable") {
+                self.next();
+                self.expect_kw("null")?;
                 c.contradict(c.null.then_some(nulls), pos);
                 c.not_null = true;
             } else if self.eat_kw("null") {
@@ -616,7 +625,6 @@ impl Parser<'_> {
         // What is not to be there yet has a name.
         let named = !default && if_not_exists || !(self.is_kw("on") || self.is_kw("in"));
         let name = if named { Some(self.col_id()?) } else { None };
-        let _ = concurrently;
         if self.eat_kws(&["in", "cluster"]) {
             return Err(SqlError::unsupported("IN CLUSTER", "leave it out").at(self.pos()));
         }
@@ -665,6 +673,7 @@ impl Parser<'_> {
         Ok(Statement::CreateIndex(Box::new(CreateIndex {
             name,
             if_not_exists,
+            concurrently,
             default,
             unique,
             on,
@@ -721,9 +730,7 @@ impl Parser<'_> {
             return Ok(Statement::Unsupported(format!("DROP {}", w.to_uppercase())));
         }
         let kind = self.object_kind()?;
-        if kind == ObjectKind::Index {
-            self.eat_kw("concurrently");
-        }
+        let concurrently = kind == ObjectKind::Index && self.eat_kw("concurrently");
         let if_exists = self.if_exists()?;
         let names = self.comma_list(Self::object_name)?;
         if kind == ObjectKind::Function && self.is_punct("(") {
@@ -738,7 +745,7 @@ impl Parser<'_> {
         if !cascade {
             self.eat_kw("restrict");
         }
-        Ok(Statement::Drop(Box::new(Drop { kind, names, if_exists, cascade })))
+        Ok(Statement::Drop(Box::new(Drop { kind, names, if_exists, cascade, concurrently })))
     }
 
     pub fn alter(&mut self) -> Result<Statement, SqlError> {

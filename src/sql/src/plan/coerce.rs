@@ -56,9 +56,10 @@ impl Binder<'_> {
         // int2vector and oidvector are arrays of their elements.
         if let (SqlType::Int2Vector, SqlType::Array(e)) | (SqlType::OidVector, SqlType::Array(e)) = (from, to) {
             let elem = if *from == SqlType::Int2Vector { SqlType::Int2 } else { SqlType::Oid };
-            if **e == elem {
-                return Some(Pathway::Relabel);
-            }
+            return match **e == elem {
+                true => Some(Pathway::Relabel),
+                false => self.pathway(&elem, e, ctx).map(|p| Pathway::Array(Box::new(p))),
+            };
         }
         // Assignment to a string and explicit casts from or to one go through the text form.
         if ctx >= CastContext::Assignment && self.category(to) == 'S' && !matches!(to, SqlType::Unknown) {

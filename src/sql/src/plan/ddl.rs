@@ -1,7 +1,7 @@
 //! CREATE, ALTER, DROP of tables, views, indexes, types.
 
 use super::kept::is_no_default;
-use super::naming::{key_name, object_name};
+use super::naming::{distinct_words, key_name, object_name};
 use super::scope::Clause;
 use super::statement::{plain_options, quote_ident, read_only};
 use super::walk::reads;
@@ -25,6 +25,8 @@ pub struct TableShape {
     pub foreign: Vec<ForeignPlan>,
     /// Names of those in `unique` with NULLS NOT DISTINCT.
     pub equal_nulls: Vec<String>,
+    /// Those in `unique` that INCLUDE columns, and which.
+    pub include: Vec<(String, Vec<usize>)>,
     /// Those in `unique` that are DEFERRABLE, and whether INITIALLY DEFERRED.
     pub deferral: Vec<(String, bool)>,
     /// Names of checks and foreign keys that are NOT VALID.
@@ -32,6 +34,17 @@ pub struct TableShape {
     /// USING INDEX: the index that becomes the one key in `unique`.
     pub from_index: Option<String>,
     pub sequences: Vec<ColumnSequence>,
+}
+
+/// A key that a table definition asks for.
+#[derive(Default)]
+struct Wanted {
+    name: Option<String>,
+    columns: Vec<usize>,
+    include: Vec<usize>,
+    primary: bool,
+    equal_nulls: bool,
+    when: ast::ConstraintTime,
 }
 
 impl Binder<'_> {
@@ -60,7 +73,7 @@ impl Binder<'_> {
             self.take_from(&mut shape, &name.name, at, l, &rel)?;
         }
         // What is NOT VALID is valid: there are no rows.
-        let TableShape { desc, defaults, generated, checks, unique, foreign, equal_nulls, deferral, sequences, .. } = shape;
+        let TableShape { desc, defaults, generated, checks, unique, foreign, equal_nulls, include, deferral, sequences, .. } = shape;
         Ok(Plan::CreateTable(Box::new(CreateTablePlan {
             name,
             if_not_exists: c.if_not_exists,
@@ -72,6 +85,7 @@ impl Binder<'_> {
             unique,
             foreign,
             equal_nulls,
+            include,
             deferral,
             on_commit: c.on_commit,
             sequences,
@@ -110,7 +124,12 @@ impl Binder<'_> {
                     let m = format!("multiple primary keys for table \"{table}\" are not allowed");
                     return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, m).at(l.name.pos));
                 }
-                let name = key_name(table, &columns, primary, &shape.desc, &|n| shape.unique.iter().any(|u| u.0 == n));
+                let held: Vec<usize> = rel.def.include.iter().filter(|k| k.0 == *key).flat_map(|k| &k.1).map(|c| at + c).collect();
+                let all = [&columns[..], &held].concat();
+                let name = key_name(table, &all, primary, &shape.desc, &|n| shape.unique.iter().any(|u| u.0 == n));
+                if !held.is_empty() {
+                    shape.include.push((name.clone(), held));
+                }
                 if primary {
                     columns.iter().for_each(|c| shape.desc.types[*c].nullable = false);
                 }
@@ -196,24 +215,26 @@ impl Binder<'_> {
         };
         let mut unique: Vec<(String, Vec<usize>, bool)> = Vec::new();
         let mut check_list: Vec<(Option<String>, &ast::Expr, Span, bool)> = Vec::new();
-        let mut primary: Option<(Option<String>, Vec<usize>, ast::ConstraintTime)> = None;
+        let mut primary: Option<Wanted> = None;
         let (mut deferral, mut unchecked, mut from_index) = (Vec::new(), Vec::new(), None);
         let has_primary = base.is_some_and(|b| b.def.has_primary_key);
-        let mut set_primary = |name: Option<String>, cols: Vec<usize>, when: ast::ConstraintTime, pos: Pos| {
+        let mut set_primary = |key: Wanted, pos: Pos| {
             if primary.is_some() || has_primary {
                 return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, format!("multiple primary keys for table \"{table}\" are not allowed")).at(pos));
             }
-            primary = Some((name, cols, when));
+            primary = Some(key);
             Ok(())
         };
-        let mut wanted: Vec<(Option<String>, Vec<usize>, bool, ast::ConstraintTime)> = Vec::new();
-        let mut equal_nulls = Vec::new();
+        let mut wanted: Vec<Wanted> = Vec::new();
+        let (mut equal_nulls, mut include): (Vec<String>, Vec<(String, Vec<usize>)>) = (Vec::new(), Vec::new());
         for (i, c) in columns.iter().enumerate() {
             if c.primary_key {
-                set_primary(c.primary_name.clone(), vec![first + i], c.primary_when, c.name.pos)?;
+                let key = Wanted { name: c.primary_name.clone(), columns: vec![first + i], primary: true, when: c.primary_when, ..Default::default() };
+                set_primary(key, c.name.pos)?;
             }
             if c.unique {
-                wanted.push((c.unique_name.clone(), vec![first + i], c.equal_nulls, c.unique_when));
+                let (name, columns) = (c.unique_name.clone(), vec![first + i]);
+                wanted.push(Wanted { name, columns, equal_nulls: c.equal_nulls, when: c.unique_when, ..Default::default() });
             }
             for (n, e, span) in &c.checks {
                 check_list.push((n.clone(), e, *span, false));
@@ -221,15 +242,23 @@ impl Binder<'_> {
         }
         for t in constraints {
             match &t.kind {
-                ConstraintKind::PrimaryKey(cols) => set_primary(t.name.clone(), self.key_columns(cols, &column)?, t.when, t.pos)?,
-                ConstraintKind::Unique(cols, equal) => wanted.push((t.name.clone(), self.key_columns(cols, &column)?, *equal, t.when)),
+                ConstraintKind::PrimaryKey(key) | ConstraintKind::Unique(key, _) => {
+                    let columns = self.key_columns(&key.columns, &column)?;
+                    let include = key.include.iter().map(&column).collect::<Result<_, _>>()?;
+                    let equal_nulls = matches!(t.kind, ConstraintKind::Unique(_, true));
+                    match matches!(t.kind, ConstraintKind::PrimaryKey(_)) {
+                        true => set_primary(Wanted { name: t.name.clone(), columns, include, equal_nulls, primary: true, when: t.when }, t.pos)?,
+                        false => wanted.push(Wanted { name: t.name.clone(), columns, include, equal_nulls, primary: false, when: t.when }),
+                    }
+                }
                 ConstraintKind::UsingIndex(is_primary, index) => {
                     let columns = self.key_of_index(base, index, t.pos)?;
                     let name = Some(t.name.clone().unwrap_or_else(|| index.name.clone()));
                     from_index = Some(index.name.clone());
+                    let key = Wanted { name, columns, primary: *is_primary, when: t.when, ..Default::default() };
                     match is_primary {
-                        true => set_primary(name, columns, t.when, t.pos)?,
-                        false => wanted.push((name, columns, false, t.when)),
+                        true => set_primary(key, t.pos)?,
+                        false => wanted.push(key),
                     }
                 }
                 ConstraintKind::Check(e, span) => check_list.push((t.name.clone(), e, *span, t.not_valid)),
@@ -240,18 +269,19 @@ impl Binder<'_> {
         let taken = |n: &str, unique: &[(String, Vec<usize>, bool)]| {
             unique.iter().any(|u| u.0 == n) || base.is_some_and(|b| b.unique.iter().any(|u| u.0 == n) || b.def.checks.iter().any(|c| c.0 == n))
         };
-        let keys = primary.into_iter().map(|(name, cols, when)| (name, cols, true, false, when));
-        let keys = keys.chain(wanted.into_iter().map(|(name, cols, equal, when)| (name, cols, false, equal, when)));
-        for (name, cols, is_primary, equal, when) in keys.collect::<Vec<_>>() {
+        for Wanted { name, columns: cols, include: held, primary: is_primary, equal_nulls: equal, when } in primary.into_iter().chain(wanted) {
             if is_primary {
                 cols.iter().for_each(|c| desc.types[*c].nullable = false);
-            } else if unique.iter().any(|u| u.1 == cols) {
+            } else if unique.iter().any(|u| u.1 == cols && include.iter().find(|k| k.0 == u.0).map_or(&[][..], |k| &k.1) == held) {
                 continue;
             }
             if let Some(n) = name.as_ref().filter(|n| taken(n, &unique) && from_index.as_ref() != Some(*n)) {
                 return Err(SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{n}\" already exists")));
             }
-            let name = name.unwrap_or_else(|| key_name(table, &cols, is_primary, &desc, &|n| taken(n, &unique)));
+            let name = name.unwrap_or_else(|| key_name(table, &[&cols[..], &held].concat(), is_primary, &desc, &|n| taken(n, &unique)));
+            if !held.is_empty() {
+                include.push((name.clone(), held));
+            }
             if equal {
                 equal_nulls.push(name.clone());
             }
@@ -319,7 +349,8 @@ impl Binder<'_> {
             unchecked.extend(not_valid.then(|| name.clone()));
             checks.push((name, self.check_text(e, &env, p.slice(span), &x), x));
         }
-        let mut shape = TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), equal_nulls, deferral, unchecked, from_index, sequences };
+        let mut shape =
+            TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), equal_nulls, include, deferral, unchecked, from_index, sequences };
         for (i, c) in columns.iter().enumerate() {
             for (name, r) in &c.references {
                 let key = self.foreign_key(table, &shape, base, name.as_deref(), &[ast::Ident { name: c.name.name.clone(), pos: r.pos }], r)?;
@@ -633,7 +664,8 @@ impl Binder<'_> {
         let shown: Vec<String> = key_sql.iter().zip(&order_sql).map(|(k, o)| format!("{k}{o}")).collect();
         let covers = if include.is_empty() { String::new() } else { format!(" INCLUDE ({})", include.join(", ")) };
         let partial = filter_sql.as_ref().map_or_else(String::new, |f| format!(" WHERE {f}"));
-        let words = words.join("_");
+        words.extend(i.include.iter().map(|c| c.name.clone()));
+        let words = distinct_words(words).join("_");
         let default_name = object_name(&rel.name.name, Some(&words), "idx", &|_| false);
         let create_sql = format!(
             "CREATE {}INDEX {} ON {}.{} ({}){covers}{partial}",
@@ -736,6 +768,12 @@ impl Binder<'_> {
     pub fn drop_plan(&self, d: &ast::Drop) -> Result<Plan, SqlError> {
         let (mut objects, mut names, mut notices) = (Vec::new(), Vec::new(), Vec::new());
         let skip = |n: &ObjectName| SqlError::new(repr::SqlState::new("00000"), format!("{} \"{n}\" does not exist, skipping", missing_word(d.kind)));
+        if d.concurrently && d.names.len() > 1 {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "DROP INDEX CONCURRENTLY does not support dropping multiple objects"));
+        }
+        if d.concurrently && d.cascade {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "DROP INDEX CONCURRENTLY does not support CASCADE"));
+        }
         match d.kind {
             ObjectKind::Schema | ObjectKind::Database => {
                 for n in &d.names {

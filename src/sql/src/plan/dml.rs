@@ -252,6 +252,7 @@ impl Binder<'_> {
 
     fn on_conflict(&self, c: &ast::OnConflict, i: &ast::Insert, target: &WriteTarget, seen: &Seen, env: &Env) -> Result<ConflictPlan, SqlError> {
         let rel = &*target.table;
+        let mut unmatched = None;
         let arbiter = if let Some(name) = &c.constraint {
             let u = rel.unique.iter().find(|u| u.0 == name.name).ok_or_else(|| {
                 SqlError::new(state::UNDEFINED_OBJECT, format!("constraint \"{}\" for table \"{}\" does not exist", name.name, rel.name.name)).at(name.pos)
@@ -265,7 +266,14 @@ impl Binder<'_> {
             }
             Arbiter::Any
         } else {
-            self.arbiter(c, rel, seen)?
+            match self.arbiter(c, rel, seen) {
+                // PostgreSQL looks for the index once the whole statement has been read.
+                Err(e) if e.code == state::INVALID_COLUMN_REFERENCE && e.position.is_none() => {
+                    unmatched = Some(e);
+                    Arbiter::Any
+                }
+                a => a?,
+            }
         };
         let action = match &c.action {
             ast::ConflictAction::Nothing => ConflictPlanAction::Nothing,
@@ -287,7 +295,10 @@ impl Binder<'_> {
                 ConflictPlanAction::Update { computed, row, filter }
             }
         };
-        Ok(ConflictPlan { arbiter, action })
+        match unmatched {
+            Some(e) => Err(e),
+            None => Ok(ConflictPlan { arbiter, action }),
+        }
     }
 
     /// The unique key that ON CONFLICT (…) [WHERE …] means. Errors: 42P10 if there is none.
@@ -443,7 +454,7 @@ impl Binder<'_> {
         let n = hir.arity();
         let mut items = vec![seen.item.clone()];
         if !from.is_empty() {
-            let Part { hir: right, items: others, .. } = self.from_list(from, env)?;
+            let Part { hir: right, items: others, .. } = self.from_list(from, env).map_err(|e| super::from::beside(e, &items))?;
             for mut o in others {
                 if o.rel_visible && o.name == *name {
                     return Err(SqlError::new(state::DUPLICATE_ALIAS, format!("table name \"{name}\" specified more than once")));
@@ -471,7 +482,8 @@ impl Binder<'_> {
         let (hir, level, here) = self.target_rows(&target, &seen, &u.from, u.filter.as_ref(), env)?;
         let width = hir.arity();
         level.calls.clause.set(Clause::UpdateSet);
-        let row = self.assignments(&self.base_assignments(&target, &seen, &u.set, Verb::Update)?, &rel, &here)?;
+        let set = self.base_assignments(&target, &seen, &u.set, Verb::Update).map_err(|e| self.values_first(&u.set, &here, e))?;
+        let row = self.assignments(&set, &rel, &here).map_err(|e| self.values_first(&u.set, &here, e))?;
         // old ++ new ++ others.
         let hir = Hir::Map { input: Box::new(hir), scalars: row };
         let rows = project(hir, (0..n).chain(width..width + n).chain(n..width).collect());
@@ -484,6 +496,18 @@ impl Binder<'_> {
         let returning = self.returning(&u.returning, &after, new.computed())?;
         let checks = checks_through(&rel, seen);
         Ok(Plan::Update(Box::new(UpdatePlan { table: rel.id, arity: n, rows, returning, checks, depends_on: self.depends_on() })))
+    }
+
+    /// What is wrong with SET: PostgreSQL reads all values before it looks at the columns.
+    fn values_first(&self, set: &[ast::Assignment], env: &Env, wrong: SqlError) -> SqlError {
+        if wrong.code != state::UNDEFINED_COLUMN {
+            return wrong;
+        }
+        let read = |a: &ast::Assignment| match (&*a.value.kind, a.multi) {
+            (ast::ExprKind::Default, _) | (_, true) => None,
+            _ => self.expr(&a.value, env).err(),
+        };
+        set.iter().find_map(read).unwrap_or(wrong)
     }
 
     pub fn delete(&self, d: &ast::Delete, env: &Env) -> Result<Plan, SqlError> {

@@ -36,6 +36,19 @@ pub fn unit() -> Hir {
     Hir::Constant { rows: vec![(Vec::new(), 1)], types: Vec::new() }
 }
 
+/// Says of a relation that is not found in a part of FROM that it stands beside that part.
+pub fn beside(e: SqlError, items: &[NsItem]) -> SqlError {
+    let name = e.message.strip_prefix("missing FROM-clause entry for table \"").and_then(|m| m.strip_suffix('"'));
+    match name.filter(|n| items.iter().any(|i| i.rel_visible && i.name == **n)) {
+        Some(name) => {
+            let hint = format!("There is an entry for table \"{name}\", but it cannot be referenced from this part of the query.");
+            let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
+            SqlError { message, ..e }.with_hint(hint)
+        }
+        None => e,
+    }
+}
+
 /// A view's query and the order that it asks for. Columns that only the order needs are added behind the others.
 fn ordered(h: Hir) -> (Hir, Vec<ColumnOrder>) {
     match h {
@@ -82,7 +95,7 @@ impl Binder<'_> {
     /// Binds `t` where it may refer to `left`; says whether it does.
     fn right_item(&self, t: &TableRef, left: &Part, env: &Env, kind: JoinKind) -> Result<(Part, bool), SqlError> {
         if !may_be_lateral(t) {
-            return Ok((self.table_ref(t, env)?, false));
+            return self.table_ref(t, env).map(|right| (right, false)).map_err(|e| beside(e, &left.items));
         }
         let level = Rc::new(Level::new(left.items.clone(), Clause::FromFunction));
         let mut right = self.table_ref(t, &env.push_lateral(level))?;
@@ -389,7 +402,8 @@ impl Binder<'_> {
         let ret = self.return_type(r.proc, &r.ret, &[]);
         let record = matches!(&ret, SqlType::Record(t) if t.fields.is_empty());
         // Rows like a row that is given have its fields, whatever the list calls them.
-        let given = r.proc.name.contains("_populate_record") && matches!(&ret, SqlType::Record(t) if t.name.is_none() && !t.fields.is_empty());
+        let anonymous = matches!(&ret, SqlType::Record(t) if t.name.is_none() && !t.fields.is_empty());
+        let given = anonymous && (r.proc.name.contains("_populate_record") || r.proc.name == "unnest" && !decls.is_empty());
         if (record || given) && decls.is_empty() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "a column definition list is required for functions returning \"record\"").at(pos));
         }
@@ -438,7 +452,7 @@ impl Binder<'_> {
     fn declared_as(&self, columns: &[ColType], decls: &[ColumnDecl]) -> Result<Vec<String>, SqlError> {
         let (names, wanted) = self.decl_types(decls)?;
         let plural = if columns.len() == 1 { "attribute" } else { "attributes" };
-        let detail = match columns.iter().zip(&wanted).position(|(c, w)| c.ty != w.ty) {
+        let detail = match columns.iter().zip(&wanted).position(|(c, w)| c.ty != w.ty && !(w.ty.has_bare_record() && c.ty.oid() == w.ty.oid())) {
             _ if columns.len() != wanted.len() => format!("Returned row contains {} {plural}, but query expects {}.", columns.len(), wanted.len()),
             Some(i) => {
                 format!("Returned type {} at ordinal position {}, but query expects {}.", columns[i].ty.sql_name(), i + 1, wanted[i].ty.sql_name())

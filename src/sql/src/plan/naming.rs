@@ -24,11 +24,21 @@ pub fn object_name(first: &str, second: Option<&str>, label: &str, taken: &dyn F
     std::iter::once(label.to_owned()).chain(numbered).map(|l| made(&l)).find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// The name of a key that is given none.
+/// The name of a key that is given none. `columns`: with those that it includes.
 pub fn key_name(table: &str, columns: &[usize], primary: bool, desc: &RelDesc, taken: &dyn Fn(&str) -> bool) -> String {
     if primary {
         return object_name(table, None, "pkey", taken);
     }
-    let words: Vec<&str> = columns.iter().map(|c| desc.names[*c].as_str()).collect();
-    object_name(table, Some(&words.join("_")), "key", taken)
+    let words = columns.iter().map(|c| desc.names[*c].clone()).collect();
+    object_name(table, Some(&distinct_words(words).join("_")), "key", taken)
+}
+
+/// What an index calls its columns: a name that comes again is numbered.
+pub fn distinct_words(words: Vec<String>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::with_capacity(words.len());
+    for word in words {
+        let free = (1..).map(|k| format!("{word}{k}")).find(|w| !out.contains(w)).filter(|_| out.contains(&word));
+        out.push(free.unwrap_or(word));
+    }
+    out
 }

@@ -83,9 +83,10 @@ impl Binder<'_> {
     }
 
     pub fn require_equality(&self, ty: &SqlType, pos: Pos) -> Result<(), SqlError> {
-        if matches!(ty, SqlType::Record(_) | SqlType::Enum(_) | SqlType::List(_) | SqlType::Map(_)) {
+        if matches!(ty, SqlType::Record(_) | SqlType::Enum(_) | SqlType::List(_) | SqlType::Map(_)) && ty.has_order() {
             return Ok(());
         }
+        let ty = if ty.oid() == pseudo::RECORD { ty.unordered().unwrap_or(ty) } else { ty };
         if ty.has_order() && self.comparison("=", ty, pos).is_ok() {
             return Ok(());
         }

@@ -61,9 +61,9 @@ impl Bound {
     }
 }
 
-/// Errors: 42601 or 42P01 for a name after OF that names nothing in FROM. What a block reads is checked at its commit whether it was
+/// Errors: 42601 or 42P01 for a name after OF that names nothing in FROM, 42809 for what has no rows to lock. What a block reads is checked at its commit whether it was
 /// locked or not (DECISIONS 7), so nothing else is to be done for FOR UPDATE.
-fn locked_names(locking: &[Locking], items: &[NsItem]) -> Result<(), SqlError> {
+fn locked_names(locking: &[Locking], items: &[NsItem], catalog: &dyn ::expr::CatalogView) -> Result<(), SqlError> {
     for lock in locking {
         for name in &lock.of {
             let [one] = &name.parts[..] else {
@@ -73,6 +73,15 @@ fn locked_names(locking: &[Locking], items: &[NsItem]) -> Result<(), SqlError> {
                 let message = format!("relation \"{one}\" in {} clause not found in FROM clause", lock.verb);
                 return Err(SqlError::new(state::UNDEFINED_TABLE, message).at(name.pos));
             }
+        }
+        for item in items.iter().filter(|i| i.rel_oid != 0 && (lock.of.is_empty() || lock.of.iter().any(|n| n.parts.last() == Some(&i.name)))) {
+            let kind = match (catalog.is_materialized_view(item.rel_oid), catalog.is_sequence(item.rel_oid)) {
+                (true, _) => "materialized view",
+                (_, true) => "sequence",
+                _ => continue,
+            };
+            let name = item.hidden.as_ref().unwrap_or(&item.name);
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot lock rows in {kind} \"{name}\"")));
         }
     }
     Ok(())
@@ -165,7 +174,7 @@ impl Binder<'_> {
     fn select(&self, s: &Select, q: &Query, env: &Env, typed: bool) -> Result<Bound, SqlError> {
         let order_by = &q.order_by;
         let part = self.from_list(&s.from, env)?;
-        locked_names(&q.locking, &part.items)?;
+        locked_names(&q.locking, &part.items, &*self.catalog.eval_ctx().catalog)?;
         let mut level = Level::new(part.items, Clause::Where);
         let from_is_natural = part.natural;
         level.order = part.order.iter().map(|o| (HirScalar::Column(ColumnRef { level: 0, column: o.column }, part.types[o.column].clone()), *o)).collect();

@@ -236,6 +236,14 @@ impl Binder<'_> {
         let y = self.coerce_implicit(y, &r, rpos)?;
         if o.left == pseudo::RECORD && o.right == pseudo::RECORD {
             similar_rows(&x.typ().ty, &y.typ().ty).map_err(|e| e.at(op.pos))?;
+            let what = match o.name {
+                "=" | "<>" => "an equality operator",
+                "<" | "<=" | ">" | ">=" => "a comparison function",
+                _ => "",
+            };
+            if let (Some(t), false) = (x.typ().ty.unordered().or(y.typ().ty.unordered()), what.is_empty()) {
+                return Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("could not identify {what} for type {}", t.sql_name())));
+            }
         }
         self.call_oid(o.func, vec![x, y], ret.nullable())
     }

@@ -100,6 +100,14 @@ impl Binder<'_> {
         let mut types = vec![(x.typ().ty, arg.pos)];
         types.extend(items.iter().zip(list).map(|(i, e)| (i.typ().ty, e.pos)));
         let common = if items.len() > 1 { self.common_type(&types, "IN").ok() } else { None };
+        // A literal beside rows of a named type is one of them.
+        let row = common.as_ref().filter(|t| matches!(t, SqlType::Record(r) if r.name.is_some()));
+        let of_row = |i: HirScalar, pos: Pos| match row {
+            Some(ty) if i.typ().ty == SqlType::Unknown => self.coerce_common(i, ty, "IN", pos),
+            _ => Ok(i),
+        };
+        let x = of_row(x, arg.pos)?;
+        let items: Vec<HirScalar> = items.into_iter().zip(list).map(|(i, e)| of_row(i, e.pos)).collect::<Result<_, _>>()?;
         if let Some(ty) = common.filter(|t| !matches!(t, SqlType::Record(_))) {
             let (o, l, r, _) = self.operator(&eq, Some(&types[0].0), &ty)?;
             let l = l.unwrap_or_else(|| ty.clone());
@@ -252,9 +260,9 @@ impl Binder<'_> {
         match op.name.as_str() {
             "=" => Ok(HirScalar::And(pairs.into_iter().map(|p| apply(op, p)).collect::<Result<_, _>>()?)),
             "<>" => Ok(HirScalar::Or(pairs.into_iter().map(|p| apply(op, p)).collect::<Result<_, _>>()?)),
-            "<" | "<=" | ">" | ">=" => {
+            "<" | "<=" | ">" | ">=" | "~<~" | "~<=~" | "~>~" | "~>=~" => {
                 // a < c OR (a = c AND (b < d OR …)); the last pair decides whether equality is enough.
-                let strict = OpName { name: op.name[..1].to_owned(), ..op.clone() };
+                let strict = OpName { name: op.name.replace('=', ""), ..op.clone() };
                 let eq = OpName { name: "=".into(), ..op.clone() };
                 let mut tail = match pairs.pop() {
                     Some(p) => apply(op, p)?,

@@ -621,6 +621,8 @@ pub struct CreateTablePlan {
     pub foreign: Vec<ForeignPlan>,
     /// Names of those in `unique` with NULLS NOT DISTINCT.
     pub equal_nulls: Vec<String>,
+    /// Those in `unique` that INCLUDE columns, and which.
+    pub include: Vec<(String, Vec<usize>)>,
     /// Those in `unique` that are DEFERRABLE, and whether INITIALLY DEFERRED.
     pub deferral: Vec<(String, bool)>,
     pub on_commit: OnCommit,
