@@ -133,3 +133,74 @@ DROP TABLE ms_set;
 CREATE TEMP TABLE ms_own (a int);
 SELECT pg_my_temp_schema()::regnamespace::text ~ '^pg_temp_', pg_is_other_temp_schema(pg_my_temp_schema()), pg_is_other_temp_schema('pg_catalog'::regnamespace);
 DROP TABLE ms_own;
+
+-- how rows lie: taken, and looked at as PostgreSQL does
+CREATE TABLE ms_lie (a int, b text) WITH (fillfactor = 70, autovacuum_enabled = false, toast.vacuum_truncate = true);
+CREATE TABLE ms_no (a int) WITH (nope = 1);
+ALTER TABLE ms_lie SET (fillfactor = 50), ADD COLUMN c int;
+ALTER TABLE ms_lie RESET (fillfactor);
+ALTER TABLE ms_lie SET (nope = 1);
+CREATE UNIQUE INDEX ms_lie_a ON ms_lie (a);
+CREATE INDEX ms_lie_b ON ms_lie (b);
+ALTER TABLE ms_lie REPLICA IDENTITY FULL;
+ALTER TABLE ms_lie REPLICA IDENTITY USING INDEX ms_lie_a;
+ALTER TABLE ms_lie REPLICA IDENTITY USING INDEX ms_lie_b;
+ALTER TABLE ms_lie REPLICA IDENTITY USING INDEX ms_none;
+ALTER TABLE ms_lie ALTER a SET NOT NULL;
+ALTER TABLE ONLY ms_lie REPLICA IDENTITY USING INDEX ms_lie_a;
+ALTER TABLE ms_lie CLUSTER ON ms_lie_a;
+ALTER TABLE ms_lie CLUSTER ON ms_none;
+ALTER TABLE ms_lie SET WITHOUT CLUSTER;
+ALTER TABLE ONLY ms_lie ALTER COLUMN a SET STATISTICS 100;
+ALTER TABLE ms_lie ALTER nope SET STATISTICS -1;
+ALTER TABLE ms_lie ALTER b SET STORAGE EXTERNAL, ALTER b SET COMPRESSION pglz, ALTER b SET (n_distinct = 5);
+ALTER TABLE ms_lie SET TABLESPACE pg_default;
+ALTER TABLE ms_lie SET TABLESPACE ms_none;
+ALTER INDEX ms_lie_a SET (fillfactor = 50);
+ALTER INDEX ms_lie_a SET (nope = 50);
+ALTER INDEX ms_lie_a RESET (fillfactor);
+INSERT INTO ms_lie VALUES (1, 'x', 2), (1, 'y', 3);
+SELECT * FROM ms_lie;
+
+-- indexes: collations, order, rows
+CREATE INDEX ms_lie_c ON ms_lie (b COLLATE "C" DESC, (b || 'x'));
+CREATE UNIQUE INDEX ms_lie_d ON ms_lie (c DESC);
+CREATE UNIQUE INDEX ms_lie_e ON ms_lie (c, a NULLS FIRST);
+SELECT indexdef FROM pg_indexes WHERE tablename = 'ms_lie' ORDER BY indexname;
+SELECT indkey FROM pg_index WHERE indexrelid = 'ms_lie_c'::regclass;
+ALTER TABLE ms_lie ADD UNIQUE USING INDEX ms_lie_d;
+ALTER TABLE ms_lie ADD UNIQUE USING INDEX ms_lie_e;
+CREATE INDEX ON ms_lie ((row(a, b)));
+DROP TABLE ms_lie;
+CREATE MATERIALIZED VIEW ms_mv AS SELECT 1 AS a;
+REFRESH MATERIALIZED VIEW CONCURRENTLY ms_mv WITH NO DATA;
+DROP MATERIALIZED VIEW ms_mv;
+
+-- the order of an aggregate with DISTINCT is over what is written
+SELECT string_agg(DISTINCT x, ',' ORDER BY x::text) FROM (VALUES ('a'::varchar)) v(x);
+SELECT string_agg(DISTINCT x::text, ',' ORDER BY x) FROM (VALUES ('a'::varchar)) v(x);
+SELECT string_agg(DISTINCT x::text, ',' ORDER BY x::text DESC) FROM (VALUES ('a'::varchar), ('b')) v(x);
+SELECT string_agg(DISTINCT x, ',' ORDER BY x DESC) FROM (VALUES ('a'::varchar), ('b')) v(x);
+SELECT count(DISTINCT x ORDER BY x) FROM (VALUES (1), (1), (2)) v(x);
+SELECT count(*) > 300 FROM pg_timezone_names;
+SELECT * FROM pg_timezone_names WHERE name = 'Asia/Tokyo';
+
+-- columns of a view that are one column of its table
+CREATE TABLE ms_base (a int PRIMARY KEY, b text);
+CREATE VIEW ms_view AS SELECT a, b, a AS again, upper(b) AS up FROM ms_base;
+INSERT INTO ms_view VALUES (3, 'x', 3);
+INSERT INTO ms_view (a, b) VALUES (3, 'x') RETURNING *;
+UPDATE ms_view SET a = 4, again = 5;
+INSERT INTO ms_view (a) VALUES (3) ON CONFLICT (a) DO UPDATE SET up = 'y';
+INSERT INTO ms_base VALUES (3, 'x') ON CONFLICT (b) DO UPDATE SET a = nope;
+INSERT INTO ms_base VALUES (3, 'x') ON CONFLICT (b) DO UPDATE SET b = 'y';
+SELECT b.a FROM ms_base b, (SELECT b.a) s;
+UPDATE ms_base SET b = s.b FROM (SELECT * FROM ms_view v WHERE v.a = ms_base.a) s;
+DROP VIEW ms_view;
+CREATE INDEX ms_base_b ON ms_base (b);
+DROP INDEX ms_base_pkey;
+DROP TABLE ms_base;
+WITH RECURSIVE g(f, t) AS (SELECT 1, 2 UNION ALL SELECT f + 1, 2 FROM g WHERE f < 2) SEARCH DEPTH FIRST BY f SET t SELECT * FROM g;
+WITH RECURSIVE g(f, t) AS (SELECT 1, 2 UNION ALL SELECT f + 1, t FROM g WHERE f < t) CYCLE f SET c USING c SELECT * FROM g;
+WITH RECURSIVE g(f, t) AS (SELECT 1, 2 UNION ALL SELECT f + 1, t FROM g WHERE f < t) SEARCH DEPTH FIRST BY f SET s CYCLE f SET c USING s SELECT * FROM g;
+WITH RECURSIVE g(f, t) AS (SELECT 1, 2 UNION ALL SELECT f + 1, t FROM g WHERE f < t) SEARCH DEPTH FIRST BY f SET s CYCLE f SET c USING p SELECT * FROM g;

@@ -45,6 +45,10 @@ pub trait CatalogView: Send + Sync {
     fn is_sequence(&self, _relation: u32) -> bool {
         false
     }
+    /// The table, as it is shown, whose key an index is.
+    fn key_table(&self, _index: u32) -> Option<String> {
+        None
+    }
     fn is_materialized_view(&self, _relation: u32) -> bool {
         false
     }

@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 mod json;
 /// Functions over the system.
 mod system;
+pub use system::time_zones;
 /// Functions of text search.
 mod tsearch;
 

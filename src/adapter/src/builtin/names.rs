@@ -188,6 +188,9 @@ impl CatalogView for Names {
     fn is_sequence(&self, oid: u32) -> bool {
         self.item(oid).is_some_and(|i| matches!(i.kind, ItemKind::Sequence(_)))
     }
+    fn key_table(&self, oid: u32) -> Option<String> {
+        super::pg::key_of(&self.catalog, oid).map(|(table, _)| self.shown(&table.schema, &table.name))
+    }
     fn is_materialized_view(&self, oid: u32) -> bool {
         self.item(oid).is_some_and(|i| matches!(i.kind, ItemKind::MaterializedView { .. }))
     }

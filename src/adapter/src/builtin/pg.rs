@@ -391,6 +391,11 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                 ]);
             }
         }
+        "pg_timezone_names" => {
+            for [name, abbrev, offset, is_dst] in expr::table::time_zones(crate::session::now_micros()) {
+                out.add(vec![("name", name), ("abbrev", abbrev), ("utc_offset", offset), ("is_dst", is_dst)]);
+            }
+        }
         "pg_prepared_statements" | "pg_cursors" | "pg_stat_activity" | "pg_locks" => super::pg_session::fill(name, out, ctx),
         _ => {}
     }

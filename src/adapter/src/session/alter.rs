@@ -17,7 +17,7 @@ use super::query::{Row, Running};
 use super::write::{evaluate_plain, fill, get, to_deltas};
 use super::{Response, Session};
 use crate::builtin::quote_if_needed;
-use crate::catalog::{ComputedKey, Constraint, ForeignKey, Item, ItemKind, Namespace, OwnedSequence, Sequence, Table};
+use crate::catalog::{Constraint, ForeignKey, Item, ItemKind, Namespace, OwnedSequence, Sequence, Table};
 use crate::coordinator::request::Op;
 use crate::planner::{draft_relation, full_name, qualified};
 use crate::sequences::Position;
@@ -38,15 +38,15 @@ use std::sync::Arc;
 type RowStep = Box<dyn Fn(&mut Vec<Row>, &EvalCtx) -> Result<(), SqlError> + Send + Sync>;
 
 /// A table in the making.
-struct Draft {
+pub(super) struct Draft {
     item: Item,
-    table: Table,
+    pub(super) table: Table,
     /// Position in the old table of each column that was there.
     origin: Vec<Option<usize>>,
     /// What the changes do to the rows, one after the other.
     steps: Vec<RowStep>,
     /// Columns, keys or checks have changed: it is made anew.
-    anew: bool,
+    pub(super) anew: bool,
     lost: Lost,
     /// A foreign key was added: all rows are to be looked at.
     linked: bool,
@@ -193,6 +193,7 @@ impl Session {
                 }
             }
             TableStep::DropExpression { column } => draft.table.generated[column] = None,
+            TableStep::Storage => {}
         }
         Ok(())
     }
@@ -204,16 +205,6 @@ impl Session {
         let item = catalog.item(owned.sequence).ok_or_else(|| crate::vanished("the sequence"))?;
         draft.ops.push(self.alter_sequence_item(item, options, ty)?);
         Ok(())
-    }
-
-    /// The columns that an index on `table` holds beside its keys.
-    fn included(&self, table: GlobalId, index: &str) -> Vec<String> {
-        let catalog = self.catalog();
-        let found = catalog.dependants(table).find_map(|d| match &d.kind {
-            ItemKind::Index { on, def, .. } if *on == table && d.name == index => Some(def.include.clone()),
-            _ => None,
-        });
-        found.unwrap_or_default().iter().map(|n| n.trim_matches('"').replace("\"\"", "\"")).collect()
     }
 
     /// A generated column that is computed from `column`.
@@ -354,6 +345,12 @@ impl Session {
             let mut include: Vec<usize> = shape.include.iter().filter(|k| k.0 == name).flat_map(|k| k.1.clone()).collect();
             if let Some(index) = &shape.from_index {
                 // The index is the constraint's from now on, and no object of its own.
+                let words = |order: &String| order.split_whitespace().any(|w| matches!(w, "DESC" | "NULLS"));
+                if let Some(n) = self.index_def(draft.item.id, index).and_then(|d| d.order.iter().position(words)) {
+                    let m = format!("index \"{index}\" column number {} does not have default sorting behavior", n + 1);
+                    let e = SqlError::new(state::WRONG_OBJECT_TYPE, m);
+                    return Err(e.with_detail("Cannot create a primary key or unique constraint using such an index."));
+                }
                 equal_nulls = draft.table.unique.iter().any(|u| u.name == *index && u.equal_nulls);
                 draft.table.unique.retain(|u| u.name != *index);
                 include = self.included(draft.item.id, index).iter().filter_map(|n| draft.item.desc.names.iter().position(|x| x == n)).collect();
@@ -375,7 +372,7 @@ impl Session {
         Ok(())
     }
 
-    async fn finish_alter(&mut self, old: &Item, draft: Draft) -> Result<GlobalId, SqlError> {
+    pub(super) async fn finish_alter(&mut self, old: &Item, draft: Draft) -> Result<GlobalId, SqlError> {
         let Draft { mut item, mut table, origin, steps, anew, mut lost, linked, numbered, ops } = draft;
         item.sql = table_sql(&full_name(&item), &item.desc, &table);
         table.unchecked =
@@ -726,64 +723,6 @@ impl Session {
         Ok(())
     }
 
-    /// CREATE UNIQUE INDEX: the table demands the key from now on. Answers with the table as it is then.
-    pub(super) async fn add_unique(&mut self, p: &sql::plan::CreateIndexPlan, name: &str) -> Result<GlobalId, SqlError> {
-        let old = self.catalog().item(p.on).cloned().ok_or_else(|| crate::vanished("the table"))?;
-        if !matches!(old.kind, ItemKind::Table(_)) {
-            return Err(SqlError::unsupported("CREATE UNIQUE INDEX on what is not a table", "create the index without UNIQUE"));
-        }
-        let mut draft = Draft::of(&old)?;
-        let columns = p.keys.iter().map(|k| if let expr::Scalar::Column(c) = k { Some(*c) } else { None }).collect::<Option<Vec<usize>>>();
-        match (columns, &p.filter_sql) {
-            (Some(columns), None) => draft.table.unique.push(Constraint {
-                name: name.to_owned(),
-                columns,
-                include: vec![],
-                index: true,
-                equal_nulls: p.equal_nulls,
-                deferrable: false,
-                deferred: false,
-            }),
-            (_, filter) => draft.table.computed_keys.push(ComputedKey {
-                name: name.to_owned(),
-                keys: p.key_sql.clone(),
-                filter: filter.clone(),
-                equal_nulls: p.equal_nulls,
-            }),
-        }
-        draft.anew = true;
-        self.finish_alter(&old, draft).await
-    }
-
-    /// Drops indexes; of a unique one the table's key goes too.
-    pub(super) async fn drop_indexes(&mut self, ids: &[GlobalId]) -> Result<Response, SqlError> {
-        let catalog = self.catalog();
-        // What goes from which relation.
-        let mut dropped: Vec<(GlobalId, Vec<String>)> = Vec::new();
-        for item in ids.iter().filter_map(|id| catalog.item(*id)) {
-            let ItemKind::Index { on, .. } = &item.kind else { continue };
-            match dropped.iter_mut().find(|d| d.0 == *on) {
-                Some((_, names)) => names.push(item.name.clone()),
-                None => dropped.push((*on, vec![item.name.clone()])),
-            }
-        }
-        self.apply(vec![Op::Drop { ids: ids.to_vec() }])?;
-        // A table is made anew at most once, when none of the indexes is there any more: those that stay get other ids by it.
-        for (on, names) in dropped {
-            let Some(table) = self.catalog().item(on).cloned() else { continue };
-            let Ok(mut draft) = Draft::of(&table) else { continue };
-            let keys = |t: &Table| t.unique.len() + t.computed_keys.len();
-            let n = keys(&draft.table);
-            draft.table.unique.retain(|u| !(u.index && names.contains(&u.name)));
-            draft.table.computed_keys.retain(|k| !names.contains(&k.name));
-            if keys(&draft.table) < n {
-                draft.anew = true;
-                self.finish_alter(&table, draft).await?;
-            }
-        }
-        Ok(Response::Tag("DROP INDEX".into()))
-    }
-
     fn add_sequence_to(&self, draft: &mut Draft, s: &ColumnSequence) {
         let name = full_name(&draft.item);
         self.add_sequence(&name, &draft.item.desc.names, &mut draft.table, s, &mut draft.ops);
@@ -927,7 +866,7 @@ impl Lost {
 }
 
 impl Draft {
-    fn of(item: &Item) -> Result<Draft, SqlError> {
+    pub(super) fn of(item: &Item) -> Result<Draft, SqlError> {
         let ItemKind::Table(table) = &item.kind else {
             return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a table", item.name)));
         };

@@ -24,6 +24,8 @@ mod effects;
 mod explain;
 /// Foreign keys.
 mod foreign;
+/// Indexes of tables.
+mod index;
 /// Counters for Prometheus.
 pub mod metrics;
 /// SELECT: plans, peeks, finishing, streams.
@@ -165,7 +167,7 @@ pub(crate) async fn guarded<T>(cancel: &Cancel, deadline: Option<Instant>, f: im
 }
 
 /// Microseconds since 2000-01-01, from the wall clock.
-fn now_micros() -> i64 {
+pub(crate) fn now_micros() -> i64 {
     const UNIX_TO_2000_SECS: i64 = 946_684_800;
     let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64);
     since_1970 - UNIX_TO_2000_SECS * 1_000_000

@@ -15,9 +15,9 @@ fn keywords(_: &[Value], _: &[ColType], _: &[ColType], _: &EvalCtx, emit: Emit<'
     Ok(())
 }
 
-fn timezone_names(_: &[Value], _: &[ColType], _: &[ColType], ctx: &EvalCtx, emit: Emit<'_>) -> Result<(), SqlError> {
-    let now = ctx.now()?;
-    for tz in chrono_tz::TZ_VARIANTS {
+/// The IANA zones as they are at `now`: name, abbreviation, offset, and whether it is saved daylight.
+pub fn time_zones(now: i64) -> impl Iterator<Item = [Value; 4]> {
+    chrono_tz::TZ_VARIANTS.into_iter().map(move |tz| {
         let zone = TimeZone::Named(tz);
         let offset = zone.offset_at(now);
         // Standard time is the least offset of the year.
@@ -25,7 +25,13 @@ fn timezone_names(_: &[Value], _: &[ColType], _: &[ColType], ctx: &EvalCtx, emit
         let is_dst = offset > zone.offset_at(now + half_year).min(zone.offset_at(now - half_year));
         let interval = Interval { months: 0, days: 0, micros: i64::from(offset) * 1_000_000 };
         let abbrev = zone.abbreviation_at(now).unwrap_or_default();
-        if !emit(vec![Value::text(tz.name()), Value::Text(abbrev), Value::Interval(interval), Value::Bool(is_dst)]) {
+        [Value::text(tz.name()), Value::Text(abbrev), Value::Interval(interval), Value::Bool(is_dst)]
+    })
+}
+
+fn timezone_names(_: &[Value], _: &[ColType], _: &[ColType], ctx: &EvalCtx, emit: Emit<'_>) -> Result<(), SqlError> {
+    for zone in time_zones(ctx.now()?) {
+        if !emit(zone.into()) {
             return Ok(());
         }
     }

@@ -142,6 +142,24 @@ pub enum TableAction {
         column: Ident,
         if_exists: bool,
     },
+    /// How rows lie in PostgreSQL's files, which means nothing here.
+    Storage(StorageChange),
+}
+
+/// What a change of storage names: it must be there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StorageChange {
+    /// SET STATISTICS, STORAGE, COMPRESSION and options of a column.
+    Column(Ident),
+    /// CLUSTER ON.
+    Index(Ident),
+    /// REPLICA IDENTITY USING INDEX.
+    Identity(Ident),
+    Tablespace(Ident),
+    /// SET and RESET (parameters).
+    Parameters(Vec<String>),
+    /// SET WITHOUT CLUSTER or OIDS, LOGGED, UNLOGGED, REPLICA IDENTITY of other kinds.
+    Bare,
 }
 
 #[derive(Clone, Debug, PartialEq)]

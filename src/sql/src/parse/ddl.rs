@@ -763,7 +763,8 @@ impl Parser<'_> {
         }
         let if_exists = self.if_exists()?;
         let name = self.inherited_name()?;
-        let alters = self.is_any_kw(&["add", "drop", "alter", "validate"]);
+        let stored = kind == ObjectKind::Table && self.is_storage_change();
+        let alters = stored || self.is_any_kw(&["add", "drop", "alter", "validate"]);
         if matches!(kind, ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView) && alters && !self.is_kws(&["alter", "system"]) {
             let actions = self.comma_list(Self::table_action)?;
             return Ok(Statement::AlterTable(Box::new(AlterTable { name, if_exists, actions })));
@@ -775,7 +776,43 @@ impl Parser<'_> {
         Ok(Statement::Alter(Box::new(Alter { kind, name, if_exists, action })))
     }
 
+    fn is_storage_change(&self) -> bool {
+        let word = |w: &str| self.is_kw_at(1, w);
+        let set = self.is_kw("set") && (self.is_punct_at(1, "(") || ["without", "logged", "unlogged", "tablespace"].into_iter().any(word));
+        set || self.is_kw("reset") && self.is_punct_at(1, "(") || self.is_kw("cluster") && word("on") || self.is_kw("replica") && word("identity")
+    }
+
+    fn storage_change(&mut self) -> Result<StorageChange, SqlError> {
+        if self.eat_kws(&["cluster", "on"]) {
+            return Ok(StorageChange::Index(self.col_id()?));
+        }
+        if self.eat_kws(&["replica", "identity"]) {
+            if self.eat_kws(&["using", "index"]) {
+                return Ok(StorageChange::Identity(self.col_id()?));
+            }
+            return match self.is_any_kw(&["default", "full", "nothing"]) {
+                true => {
+                    self.next();
+                    Ok(StorageChange::Bare)
+                }
+                false => Err(self.error()),
+            };
+        }
+        if self.eat_kws(&["set", "tablespace"]) {
+            return Ok(StorageChange::Tablespace(self.col_id()?));
+        }
+        let bare = self.eat_kws(&["set", "without", "cluster"]) || self.eat_kws(&["set", "without", "oids"]);
+        if bare || self.eat_kws(&["set", "logged"]) || self.eat_kws(&["set", "unlogged"]) {
+            return Ok(StorageChange::Bare);
+        }
+        self.next();
+        Ok(StorageChange::Parameters(self.option_list()?.into_iter().map(|o| o.name).collect()))
+    }
+
     fn table_action(&mut self) -> Result<TableAction, SqlError> {
+        if self.is_storage_change() {
+            return Ok(TableAction::Storage(self.storage_change()?));
+        }
         if self.eat_kw("add") {
             if self.is_any_kw(&["constraint", "check", "primary", "unique", "foreign", "exclude"]) && !self.is_plain_column() {
                 return Ok(TableAction::AddConstraint(self.table_constraint()?));
@@ -867,10 +904,21 @@ impl Parser<'_> {
             any = true;
         }
         if !any {
-            if self.is_any_kw(&["set", "reset"]) {
-                return Err(SqlError::unsupported("ALTER COLUMN … SET of a storage option", "leave it out").at(pos));
+            let options = self.is_any_kw(&["set", "reset"]) && self.is_punct_at(1, "(");
+            let of_storage = ["statistics", "storage", "compression"].into_iter().any(|w| self.is_kw_at(1, w));
+            if !(options || self.is_kw("set") && of_storage) {
+                return Err(self.error());
             }
-            return Err(self.error());
+            self.next();
+            if options {
+                self.option_list()?;
+            } else if self.eat_kw("statistics") {
+                self.signed_integer()?;
+            } else {
+                self.next();
+                self.col_id()?;
+            }
+            return Ok(TableAction::Storage(StorageChange::Column(column)));
         }
         Ok(TableAction::SetIdentity { column, always, options })
     }

@@ -41,9 +41,13 @@ impl Parser<'_> {
             "refresh" => {
                 self.next();
                 self.expect_kws(&["materialized", "view"])?;
-                self.eat_kw("concurrently");
+                let concurrently = self.eat_kw("concurrently");
                 let name = self.object_name()?;
                 if self.is_kws(&["with", "no", "data"]) {
+                    if concurrently {
+                        let m = "CONCURRENTLY and WITH NO DATA options cannot be used together";
+                        return Err(SqlError::new(repr::error::state::SYNTAX_ERROR, m));
+                    }
                     return Err(SqlError::unsupported("REFRESH … WITH NO DATA", "a materialized view is always kept up to date").at(self.pos()));
                 }
                 self.eat_kws(&["with", "data"]);

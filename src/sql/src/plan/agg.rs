@@ -90,8 +90,13 @@ impl Binder<'_> {
         } else {
             for (k, (mut e, o)) in order_exprs.into_iter().enumerate() {
                 // An argument is the same with and without the cast that its function asks for.
-                if let Some(i) = as_written.iter().position(|a| call.distinct && *a == e) {
-                    e = args[i].clone();
+                match as_written.iter().position(|a| *a == e) {
+                    Some(i) if call.distinct => e = args[i].clone(),
+                    None if call.distinct => {
+                        let m = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                        return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, m).at(o.expr.pos));
+                    }
+                    _ => {}
                 }
                 order_by.push((e, order_of(o, k, o.expr.pos)?));
             }
@@ -108,12 +113,6 @@ impl Binder<'_> {
             for a in &args {
                 let t = a.typ().ty;
                 self.require_equality(&t, pos)?;
-            }
-            // With DISTINCT the order is over the arguments.
-            if order_by.iter().any(|(e, _)| !args.contains(e)) {
-                return Err(
-                    SqlError::new(state::INVALID_COLUMN_REFERENCE, "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").at(pos)
-                );
             }
         }
         let filter = match &call.filter {

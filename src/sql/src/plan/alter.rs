@@ -64,6 +64,8 @@ pub enum TableStep {
     DropExpression {
         column: usize,
     },
+    /// What is of PostgreSQL's files alone.
+    Storage,
 }
 
 /// The order in which Postgres makes changes of one statement: what goes first, then types, then what comes. A column goes behind the
@@ -117,10 +119,45 @@ impl Binder<'_> {
         Ok(Plan::AlterTable(Box::new(AlterTablePlan { table, actions, statement })))
     }
 
+    /// Errors: 42703, 42704, 42809 and 22023 for what PostgreSQL would not take.
+    fn storage_change(&self, change: &ast::StorageChange, rel: &Relation) -> Result<(), SqlError> {
+        let table = &rel.name.name;
+        let index = |name: &ast::Ident| {
+            let parts = [rel.name.schema.clone(), name.name.clone()];
+            let own = self.catalog.resolve_object(ObjectKind::Index, &parts).is_some_and(|o| rel.def.indexes.contains(&o.id));
+            let missing = || SqlError::new(state::UNDEFINED_OBJECT, format!("index \"{}\" for table \"{table}\" does not exist", name.name));
+            (own || rel.unique.iter().any(|u| u.0 == name.name)).then_some(()).ok_or_else(missing)
+        };
+        match change {
+            ast::StorageChange::Bare => Ok(()),
+            ast::StorageChange::Column(c) => self.known_column(rel, c).map(|_| ()),
+            ast::StorageChange::Index(i) => index(i),
+            ast::StorageChange::Identity(i) => {
+                index(i)?;
+                let wrong = |m: String| Err(SqlError::new(state::WRONG_OBJECT_TYPE, m));
+                let name = &i.name;
+                match rel.unique.iter().find(|u| u.0 == *name) {
+                    None => wrong(format!("cannot use non-unique index \"{name}\" as replica identity")),
+                    Some(_) if rel.is_deferrable(name) => wrong(format!("cannot use non-immediate index \"{name}\" as replica identity")),
+                    Some((_, columns)) => match columns.iter().find(|c| rel.desc.types[**c].nullable) {
+                        Some(c) => wrong(format!("index \"{name}\" cannot be used as replica identity because column \"{}\" is nullable", rel.desc.names[*c])),
+                        None => Ok(()),
+                    },
+                }
+            }
+            ast::StorageChange::Tablespace(t) if t.name != "pg_default" => {
+                Err(SqlError::new(state::UNDEFINED_OBJECT, format!("tablespace \"{}\" does not exist", t.name)))
+            }
+            ast::StorageChange::Tablespace(_) => Ok(()),
+            ast::StorageChange::Parameters(names) => super::statement::storage_parameters(names.iter().map(String::as_str), false),
+        }
+    }
+
     fn table_step(&self, action: &TableAction, p: &ParsedStatement, rel: &Relation) -> Result<TableStep, SqlError> {
         let table = &rel.name.name;
         let skipped = |m: String| Ok(TableStep::Nothing(SqlError::new(repr::SqlState::new("00000"), m)));
         match action {
+            TableAction::Storage(s) => self.storage_change(s, rel).map(|()| TableStep::Storage),
             TableAction::AddColumn { column, if_not_exists } => {
                 if *if_not_exists && rel.desc.names.contains(&column.name.name) {
                     return skipped(format!("column \"{}\" of relation \"{table}\" already exists, skipping", column.name.name));
@@ -307,5 +344,6 @@ fn words(a: &TableAction) -> &'static str {
         TableAction::SetIdentity { .. } => "ALTER COLUMN ... SET IDENTITY",
         TableAction::DropIdentity { .. } => "ALTER COLUMN ... DROP IDENTITY",
         TableAction::DropExpression { .. } => "ALTER COLUMN ... DROP EXPRESSION",
+        TableAction::Storage(_) => "SET",
     }
 }

@@ -288,7 +288,7 @@ impl Binder<'_> {
                 let excluded = NsItem { hidden: None, rel_oid: 0, ..given.item };
                 let level = Rc::new(Level::new(vec![old.item.clone(), excluded], Clause::UpdateSet));
                 let env = env.push(level.clone());
-                let set = self.base_assignments(target, &old, set, Verb::Update)?;
+                let set = self.base_assignments(target, &old, set, Verb::Insert)?;
                 let row = self.assignments(&set, rel, &env)?;
                 level.calls.clause.set(Clause::Where);
                 let filter = filter.as_ref().map(|f| self.condition(f, &env, "WHERE")).transpose()?;

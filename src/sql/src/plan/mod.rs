@@ -40,6 +40,8 @@ mod from;
 mod func;
 /// GROUP BY and its sets.
 mod group;
+/// Indexes.
+mod index;
 /// Expressions that a table keeps.
 mod kept;
 /// MERGE.

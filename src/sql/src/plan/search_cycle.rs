@@ -34,7 +34,7 @@ pub fn expand(c: &Cte, q: &Query, names: &[String]) -> Result<(Cte, Query), SqlE
         );
         return Err(refused(m));
     };
-    let mut added: Vec<&Ident> = Vec::new();
+    let mut added: Vec<(&str, &Ident)> = Vec::new();
     // What the two sides select besides the columns, as text over the aliases l and r.
     let (mut first, mut later) = (Vec::new(), Vec::new());
     let row = |side: &str, by: &[Ident], what: &str| -> Result<String, SqlError> {
@@ -59,26 +59,32 @@ pub fn expand(c: &Cte, q: &Query, names: &[String]) -> Result<(Cte, Query), SqlE
             first.push(format!("ARRAY[ROW({l})]"));
             later.push(format!("r.{set} || ROW({r})"));
         }
-        added.push(&s.set);
+        added.push(("search sequence", &s.set));
     }
     if let Some(y) = &c.cycle {
         let (l, r, path) = (row("l", &y.by, "cycle")?, row("r", &y.by, "cycle")?, quoted(&y.path.name));
         first.extend(["false".to_owned(), format!("ARRAY[ROW({l})]")]);
         later.extend([format!("CASE WHEN ROW({r}) = ANY (r.{path}) THEN true ELSE false END"), format!("r.{path} || ROW({r})")]);
-        added.extend([&y.mark, &y.path]);
+        added.extend([("cycle mark", &y.mark), ("cycle path", &y.path)]);
     }
     // `*` of the recursive relation does not show what the clauses add to it.
     for t in &mut term.targets {
         if let ExprKind::Star(parts) = &*t.expr.kind {
             if parts.last().is_none_or(|p| p.name == alias) {
-                t.except.extend(added.iter().map(|a| (*a).clone()));
+                t.except.extend(added.iter().map(|a| a.1.clone()));
             }
         }
     }
-    for (i, a) in added.iter().enumerate() {
-        if names.contains(&a.name) || added[..i].iter().any(|b| b.name == a.name) {
-            return Err(bad(format!("column name \"{}\" already used in WITH query column list", a.name)));
-        }
+    if let Some((what, a)) = added.iter().find(|a| names.contains(&a.1.name)) {
+        return Err(bad(format!("{what} column name \"{}\" already used in WITH query column list", a.name)));
+    }
+    // Of the two of CYCLE first.
+    let pairs = [(added.len().saturating_sub(2), added.len().saturating_sub(1)), (0, 1), (0, 2)];
+    let twice = |&(i, j): &(usize, usize)| i < j && j < added.len() && added[i].1.name == added[j].1.name;
+    if let Some((i, j)) = pairs.into_iter().find(twice) {
+        return Err(bad(format!("{} column name and {} column name are the same", added[i].0, added[j].0)));
+    }
+    for (_, a) in &added {
         let shown = ExprKind::Column(vec![Ident { name: alias.clone(), ..(*a).clone() }, (*a).clone()]);
         term.targets.push(Target { expr: Expr::new(shown, a.pos), alias: None, except: Vec::new() });
     }
@@ -90,7 +96,7 @@ pub fn expand(c: &Cte, q: &Query, names: &[String]) -> Result<(Cte, Query), SqlE
             None => going_on,
         });
     }
-    let all_names: Vec<String> = names.iter().cloned().chain(added.iter().map(|a| a.name.clone())).collect();
+    let all_names: Vec<String> = names.iter().cloned().chain(added.iter().map(|a| a.1.name.clone())).collect();
     let marks = c.cycle.as_ref().map(|y| (names.len() + usize::from(c.search.is_some()), y));
     let left = around("l", names, &first, (**left).clone(), names, marks)?;
     let right = around("r", &all_names, &later, right, names, marks)?;

@@ -670,6 +670,43 @@ pub fn plain_options(options: &[ast::DdlOption]) -> Vec<(String, String)> {
     options.iter().map(|o| (o.name.clone(), option_text(&o.value))).collect()
 }
 
+/// Parameters of PostgreSQL's storage, which have no effect here. Errors: 22023 for a name that it does not know, 0A000 for OIDs.
+pub fn storage_parameters<'a>(names: impl Iterator<Item = &'a str>, of_index: bool) -> Result<(), SqlError> {
+    const INDEX: &[&str] = &["fillfactor", "deduplicate_items", "buffering", "fastupdate", "gin_pending_list_limit", "pages_per_range", "autosummarize"];
+    const TABLE: &[&str] = &[
+        "fillfactor",
+        "toast_tuple_target",
+        "parallel_workers",
+        "user_catalog_table",
+        "vacuum_index_cleanup",
+        "vacuum_truncate",
+        "log_autovacuum_min_duration",
+        "oids",
+        "autovacuum_enabled",
+        "autovacuum_vacuum_threshold",
+        "autovacuum_vacuum_scale_factor",
+        "autovacuum_vacuum_insert_threshold",
+        "autovacuum_vacuum_insert_scale_factor",
+        "autovacuum_analyze_threshold",
+        "autovacuum_analyze_scale_factor",
+        "autovacuum_vacuum_cost_delay",
+        "autovacuum_vacuum_cost_limit",
+        "autovacuum_freeze_min_age",
+        "autovacuum_freeze_max_age",
+        "autovacuum_freeze_table_age",
+        "autovacuum_multixact_freeze_min_age",
+        "autovacuum_multixact_freeze_max_age",
+        "autovacuum_multixact_freeze_table_age",
+    ];
+    for name in names {
+        let plain = name.strip_prefix("toast.").filter(|_| !of_index).unwrap_or(name);
+        if !(if of_index { INDEX } else { TABLE }).contains(&plain) {
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized parameter \"{name}\"")));
+        }
+    }
+    Ok(())
+}
+
 pub fn option_text(v: &ast::OptionValue) -> String {
     match v {
         ast::OptionValue::None => "true".into(),

@@ -270,7 +270,13 @@ impl Binder<'_> {
         }
         let named = self.insert_targets(&target.rel, written)?;
         let n = if written.is_empty() { width.unwrap_or(named.len()).min(named.len()) } else { named.len() };
-        named[..n].iter().map(|t| self.base_target(target, seen, t, Verb::Insert)).collect()
+        let base = named[..n].iter().map(|t| self.base_target(target, seen, t, Verb::Insert)).collect::<Result<Vec<_>, _>>()?;
+        // Columns of the view may be one of the table.
+        let twice = |(k, t): &(usize, &AssignTarget)| t.path.is_empty() && base[..*k].iter().any(|o| o.column.name == t.column.name);
+        match base.iter().enumerate().find(twice) {
+            Some((_, t)) => Err(SqlError::new(state::SYNTAX_ERROR, format!("multiple assignments to same column \"{}\"", t.column.name))),
+            None => Ok(base),
+        }
     }
 }
 
