@@ -60,6 +60,11 @@ impl Changes {
         self.parts.is_empty() && self.rows.iter().all(Deltas::is_empty)
     }
 
+    /// Changes of rows.
+    pub fn len(&self) -> usize {
+        self.rows.iter().map(Deltas::len).sum::<usize>() + self.parts.iter().map(|p| p.rows as usize).sum::<usize>()
+    }
+
     /// Bytes of what is in memory, about.
     pub fn bytes(&self) -> usize {
         self.rows.iter().map(bytes).sum()

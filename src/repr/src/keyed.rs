@@ -12,7 +12,7 @@
 use crate::ids::Diff;
 use crate::row::RowCodec;
 use crate::types::ColType;
-use hashbrown::HashTable;
+use hashbrown::hash_table::{Entry, HashTable};
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
@@ -69,6 +69,8 @@ struct Packed {
     key: Vec<usize>,
     /// The key's columns come first and in order, so key bytes are a prefix of row bytes.
     is_prefix: bool,
+    /// The key is all columns in order: key bytes are row bytes.
+    is_row: bool,
     hasher: foldhash::fast::RandomState,
     slabs: Vec<Slab>,
     /// Numbers of slabs that hold nothing.
@@ -92,6 +94,9 @@ impl Packed {
     }
 
     fn hash_row(&self, row: &[u8]) -> u64 {
+        if self.is_row {
+            return self.hash(row);
+        }
         let mut key = Vec::new();
         self.codec.key_of(row, &self.key, &mut key);
         self.hash(&key)
@@ -99,6 +104,9 @@ impl Packed {
 
     fn has_key(&self, p: Place, key: &[u8]) -> bool {
         let row = self.row(p);
+        if self.is_row {
+            return row == key;
+        }
         if self.is_prefix {
             return row.starts_with(key);
         }
@@ -183,8 +191,11 @@ impl KeyedRows {
     /// themselves (types whose equal values may differ), they are kept as such.
     pub fn new(types: Vec<ColType>, key: Vec<usize>) -> KeyedRows {
         let is_prefix = key.iter().enumerate().all(|(i, c)| i == *c);
+        let all = key.len() == types.len();
         let codec = RowCodec::new(types);
-        let rows = Packed { codec, key, is_prefix, hasher: Default::default(), slabs: Vec::new(), free: Vec::new(), open: None, sparse: Vec::new(), held: 0 };
+        let is_row = is_prefix && all && !codec.has_suffixes();
+        let (hasher, slabs, free, open, sparse, held) = Default::default();
+        let rows = Packed { codec, key, is_prefix, is_row, hasher, slabs, free, open, sparse, held };
         KeyedRows { index: HashTable::new(), rows }
     }
 
@@ -219,9 +230,9 @@ impl KeyedRows {
             rows.codec.key_of(row, &rows.key, &mut of);
             of == key
         });
-        let hash = rows.hash(key);
-        let old = match self.index.find_mut(hash, |p| rows.has_key(*p, key)) {
-            Some(p) => {
+        let old = match self.index.entry(rows.hash(key), |p| rows.has_key(*p, key), |p| rows.hash_row(rows.row(*p))) {
+            Entry::Occupied(mut found) => {
+                let p = found.get_mut();
                 let old: Box<[u8]> = rows.row(*p).into();
                 if !rows.overwrite(*p, row) {
                     let before = std::mem::replace(p, rows.push(row));
@@ -229,14 +240,29 @@ impl KeyedRows {
                 }
                 Some(old)
             }
-            None => {
-                let p = rows.push(row);
-                self.index.insert_unique(hash, p, |p| rows.hash_row(rows.row(*p)));
+            Entry::Vacant(free) => {
+                free.insert(rows.push(row));
                 None
             }
         };
         self.tidy();
         old
+    }
+
+    /// `row` is what `key` has from now on, if it has none: whether it had none.
+    pub fn insert_new(&mut self, key: &[u8], row: &[u8]) -> bool {
+        let rows = &mut self.rows;
+        let Entry::Vacant(free) = self.index.entry(rows.hash(key), |p| rows.has_key(*p, key), |p| rows.hash_row(rows.row(*p))) else { return false };
+        free.insert(rows.push(row));
+        // A slab that is full now may be one to be emptied.
+        self.tidy();
+        true
+    }
+
+    /// Makes room in the index for as many keys more.
+    pub fn reserve(&mut self, keys: usize) {
+        let rows = &self.rows;
+        self.index.reserve(keys, |p| rows.hash_row(rows.row(*p)));
     }
 
     /// `key` has no row any more. Answers with the row that it had.

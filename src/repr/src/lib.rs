@@ -42,6 +42,8 @@ pub mod range;
 pub mod row;
 /// The session settings that text depends on.
 pub mod style;
+/// Keys with sums.
+pub mod tally;
 /// Text input and output of each type, as Postgres writes it.
 pub mod text;
 /// Documents and queries of text search.
@@ -61,5 +63,6 @@ pub use keyed::KeyedRows;
 pub use numeric::Numeric;
 pub use row::RowCodec;
 pub use style::{DateFormat, DateOrder, DateStyle, IntervalStyle, TextStyle};
+pub use tally::Tally;
 pub use types::{ColType, RelDesc, SqlType};
 pub use value::{ArrayValue, InetValue, Interval, RangeValue, TimeTz, Value};

@@ -2,7 +2,7 @@
 
 use repr::keyed::Loading;
 use repr::{ColType, KeyedRows, RowCodec, SqlType, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A generator of numbers that need not be good.
 struct Dice(u64);
@@ -40,10 +40,16 @@ fn it_is_a_map() {
             let keys = [50, 5_000, 20][step / 20_000];
             let length = if dice.below(400) == 0 { 70_000 } else { dice.below(90) };
             let (key, row) = row(&codec, &key, dice.below(keys), length as usize);
-            if dice.below(3) == 0 {
-                assert_eq!(kept.remove(&key).map(Vec::from), model.remove(&key));
-            } else {
-                assert_eq!(kept.insert(&key, &row).map(Vec::from), model.insert(key.clone(), row));
+            match dice.below(4) {
+                0 => assert_eq!(kept.remove(&key).map(Vec::from), model.remove(&key)),
+                1 => {
+                    assert_eq!(kept.insert_new(&key, &row), !model.contains_key(&key));
+                    model.entry(key.clone()).or_insert(row);
+                }
+                _ => assert_eq!(kept.insert(&key, &row).map(Vec::from), model.insert(key.clone(), row)),
+            }
+            if step % 10_000 == 0 {
+                kept.reserve(step);
             }
             assert_eq!(kept.get(&key), model.get(&key).map(Vec::as_slice));
             assert_eq!(kept.len(), model.len());
@@ -53,6 +59,26 @@ fn it_is_a_map() {
         let mut wanted: Vec<&[u8]> = model.values().map(Vec::as_slice).collect();
         wanted.sort_unstable();
         assert_eq!(all, wanted);
+    }
+}
+
+#[test]
+fn keys_can_be_the_rows() {
+    // With and without types whose equal values may differ.
+    for types in [types()[1..2].to_vec(), types()[1..].to_vec()] {
+        let codec = RowCodec::new(types.clone());
+        let (mut dice, mut kept, mut model) = (Dice(3), KeyedRows::new(types.clone(), (0..types.len()).collect()), BTreeSet::new());
+        for _ in 0..20_000 {
+            let id = dice.below(3_000) as i64;
+            let (values, mut key) = ([Value::Int8(id), Value::Numeric((id / 3).into())], Vec::new());
+            codec.encode_key(&values[..types.len()], &mut key);
+            if dice.below(3) == 0 {
+                assert_eq!(kept.remove(&key).is_some(), model.remove(&key));
+            } else {
+                assert_eq!(kept.insert_new(&key, &key), model.insert(key.clone()));
+            }
+            assert_eq!((kept.contains(&key), kept.len()), (model.contains(&key), model.len()));
+        }
     }
 }
 

@@ -131,9 +131,7 @@ impl Coordinator {
         for item in catalog.items() {
             self.created(&catalog, item, as_of)?;
             if self.keys.watches(item.id) {
-                for part in self.store.snapshot(item.id, self.closed)?.read(0, 1) {
-                    self.keys.load(item.id, &part?)?;
-                }
+                self.keys.load(item, &self.store.snapshot(item.id, self.closed)?)?;
             }
         }
         let mut ticks: BTreeMap<Timestamp, Vec<(GlobalId, Deltas)>> = BTreeMap::new();

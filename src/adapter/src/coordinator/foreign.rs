@@ -14,7 +14,7 @@ use super::keys::Keys;
 use crate::catalog::{Catalog, ForeignKey, Item, ItemKind};
 use crate::changes::Changes;
 use repr::error::state;
-use repr::{ColType, Deltas, GlobalId, RowCodec, SqlError, SqlType, Value};
+use repr::{ColType, Deltas, GlobalId, RowCodec, SqlError, SqlType, Tally, Value};
 use std::collections::{BTreeMap, HashMap};
 
 /// A constraint: the table that refers, and its name.
@@ -37,11 +37,11 @@ struct Referring {
     parent: GlobalId,
     parent_key: Vec<usize>,
     codec: RowCodec,
-    counts: HashMap<Box<[u8]>, i64>,
+    counts: HashMap<Box<[u8]>, i64, foldhash::fast::RandomState>,
 }
 
-/// A count that was changed: by how much.
-pub type Counted = (ForeignId, Box<[u8]>, i64);
+/// Counts of a foreign key that were changed: by how much.
+pub type Counted = (ForeignId, Tally);
 
 /// Foreign keys of a table that were replaced.
 pub struct Replaced {
@@ -98,26 +98,28 @@ impl Foreign {
     /// Takes in rows that are there already, for the constraints of these names.
     pub fn load(&mut self, table: GlobalId, names: Option<&[String]>, deltas: &Deltas) {
         for (_, r) in self.all.iter_mut().filter(|(id, _)| id.0 == table && names.is_none_or(|n| n.contains(&id.1))) {
-            for (key, net) in r.net(deltas) {
-                r.count(key, net);
-            }
+            r.count(&r.net(deltas), 1);
         }
+    }
+
+    /// The columns of a table that its foreign keys read.
+    pub fn columns(&self, table: GlobalId) -> impl Iterator<Item = &usize> {
+        self.all.iter().filter(move |r| r.0 .0 == table).flat_map(|r| &r.1.columns)
     }
 
     /// Takes changes in, noting how to go back.
     pub fn apply(&mut self, table: GlobalId, deltas: &Deltas, undo: &mut Vec<Counted>) {
         for (id, r) in self.all.iter_mut().filter(|r| r.0 .0 == table) {
-            for (key, net) in r.net(deltas).into_iter().filter(|n| n.1 != 0) {
-                undo.push((id.clone(), key.clone(), net));
-                r.count(key, net);
-            }
+            let net = r.net(deltas);
+            r.count(&net, 1);
+            undo.push((id.clone(), net));
         }
     }
 
     pub fn revert(&mut self, undo: Vec<Counted>) {
-        for (id, key, net) in undo {
+        for (id, net) in undo {
             if let Some(r) = self.all.get_mut(&id) {
-                r.count(key, -net);
+                r.count(&net, -1);
             }
         }
     }
@@ -142,8 +144,8 @@ impl Foreign {
             for (table, changes) in writes.iter().filter(|w| w.0 == id.0 || w.0 == r.parent) {
                 changes.each(|deltas| {
                     if *table == id.0 {
-                        if let Some((key, _)) = r.net(deltas).into_iter().find(|n| n.1 > 0 && lost(&n.0)) {
-                            return Err(r.missing(catalog, id, &key));
+                        if let Some((key, _)) = r.net(deltas).iter().find(|n| n.1 > 0 && lost(n.0)) {
+                            return Err(r.missing(catalog, id, key));
                         }
                     }
                     if *table == r.parent {
@@ -184,7 +186,7 @@ impl Referring {
             parent: parent.id,
             codec: RowCodec::new(parent_key.iter().map(|c| parent.desc.types[*c].clone()).collect()),
             parent_key,
-            counts: HashMap::new(),
+            counts: HashMap::default(),
         })
     }
 
@@ -192,25 +194,34 @@ impl Referring {
         self.counts.get(key).is_some_and(|n| *n > 0)
     }
 
-    fn count(&mut self, key: Box<[u8]>, net: i64) {
-        match self.counts.get_mut(&key) {
-            Some(n) if *n + net == 0 => drop(self.counts.remove(&key)),
-            Some(n) => *n += net,
-            None if net != 0 => drop(self.counts.insert(key, net)),
-            None => {}
+    /// Adds each sum of keys, so many times.
+    fn count(&mut self, net: &Tally, times: i64) {
+        for (key, n) in net.iter().filter(|n| n.1 != 0) {
+            match self.counts.get_mut(key) {
+                Some(count) if *count + n * times == 0 => drop(self.counts.remove(key)),
+                Some(count) => *count += n * times,
+                None => drop(self.counts.insert(key.into(), n * times)),
+            }
         }
     }
 
-    /// Net count of each key that the changes refer to, in order of key bytes; rows with a NULL refer to nothing.
-    fn net(&self, deltas: &Deltas) -> BTreeMap<Box<[u8]>, i64> {
+    /// Net count of each key that the changes refer to; rows with a NULL refer to nothing.
+    fn net(&self, deltas: &Deltas) -> Tally {
         let cols: Vec<_> = self.columns.iter().map(|c| deltas.rows.cols[*c].clone()).collect();
-        let mut net: BTreeMap<Box<[u8]>, i64> = BTreeMap::new();
-        for i in 0..deltas.len() {
-            if cols.iter().any(|c| c.is_null(i)) {
+        let mut net = Tally::default();
+        let same = self.types.iter().zip(self.codec.types()).all(|(from, to)| from.ty == to.ty);
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        if same {
+            self.codec.encode_keys(&cols, deltas.len(), &mut bytes, &mut ends);
+        }
+        for i in (0..deltas.len()).filter(|i| cols.iter().all(|c| !c.is_null(*i))) {
+            let n = *deltas.diffs.get(i);
+            if same {
+                net.add(&bytes[i.checked_sub(1).map_or(0, |before| ends[before] as usize)..ends[i] as usize], n);
                 continue;
             }
             let row: Vec<Value> = cols.iter().zip(&self.types).map(|(c, t)| repr::column::get(c, &t.ty, i)).collect();
-            *net.entry(self.encoded(&row)).or_insert(0) += *deltas.diffs.get(i);
+            net.add(&self.encoded(&row), n);
         }
         net
     }

@@ -10,9 +10,10 @@ use crate::changes::Changes;
 use crate::planner::Planner;
 use expr::{EvalCtx, Scalar};
 use repr::error::state;
-use repr::{ColType, Deltas, GlobalId, KeyedRows, RowCodec, SqlError, SqlType, Value};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use repr::{ColType, Deltas, GlobalId, KeyedRows, RowCodec, SqlError, SqlType, Tally, Value};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use storage::Snapshot;
 
 /// One constraint's keys.
 struct KeySet {
@@ -43,15 +44,44 @@ pub struct Keys {
 
 /// The keys that a transaction under way has changed in one table, by constraint: how many rows more have each.
 #[derive(Default)]
-pub struct OwnKeys(Vec<HashMap<Box<[u8]>, i64>>);
+pub struct OwnKeys(Vec<Tally>);
 
 /// What to take back: changes of the transaction in hand, and of those accepted in this tick.
 #[derive(Default)]
 pub struct Undo {
-    txn: Vec<(GlobalId, usize, Box<[u8]>, bool)>,
-    tick: Vec<(GlobalId, usize, Box<[u8]>, bool)>,
+    txn: Steps,
+    tick: Steps,
     counted: Vec<Counted>,
     counted_tick: Vec<Counted>,
+}
+
+/// Keys that came or went, in order.
+#[derive(Default)]
+struct Steps {
+    all: Vec<Step>,
+    /// Their keys, one after the other.
+    bytes: Vec<u8>,
+}
+
+struct Step {
+    table: GlobalId,
+    set: u32,
+    inserted: bool,
+    /// Where the key ends.
+    end: usize,
+}
+
+impl Steps {
+    fn push(&mut self, table: GlobalId, set: usize, key: &[u8], inserted: bool) {
+        self.bytes.extend_from_slice(key);
+        self.all.push(Step { table, set: set as u32, inserted, end: self.bytes.len() });
+    }
+
+    fn append(&mut self, other: &mut Steps) {
+        let before = self.bytes.len();
+        self.bytes.append(&mut other.bytes);
+        self.all.extend(other.all.drain(..).map(|s| Step { end: s.end + before, ..s }));
+    }
 }
 
 impl Undo {
@@ -122,21 +152,26 @@ impl Keys {
     /// The keys of a constraint, on these columns, that changes take from rows.
     pub fn taken(&self, id: GlobalId, columns: &[usize], deltas: &Deltas) -> Vec<Box<[u8]>> {
         let set = self.tables.get(&id).into_iter().flatten().find(|s| s.computed.is_none() && s.columns == columns);
-        set.into_iter().flat_map(|s| s.net(deltas).unwrap_or_default()).filter(|n| n.1 < 0).map(|n| n.0).collect()
+        let net = set.and_then(|s| s.net(deltas).ok()).unwrap_or_default();
+        net.iter().filter(|n| n.1 < 0).map(|n| n.0.into()).collect()
     }
 
-    /// Takes in rows that are there already.
-    /// Errors: a key that cannot be computed.
-    pub fn load(&mut self, id: GlobalId, deltas: &Deltas) -> Result<(), SqlError> {
-        self.foreign.load(id, None, deltas);
-        let Some(sets) = self.tables.get_mut(&id) else { return Ok(()) };
-        for set in sets {
-            for (key, net) in set.net(deltas)? {
-                if net > 0 {
-                    set.live.insert(&key, &key);
-                } else if net < 0 {
-                    set.live.remove(&key);
-                }
+    /// Takes in the rows that a table has.
+    /// Errors: a file that cannot be read; a key that cannot be computed.
+    pub fn load(&mut self, item: &Item, rows: &Snapshot) -> Result<(), SqlError> {
+        let sets = self.tables.get_mut(&item.id).map_or(&mut [][..], |s| s);
+        let mut wanted = vec![sets.iter().any(|s| s.computed.is_some()); item.desc.arity()];
+        sets.iter().flat_map(|s| &s.columns).chain(self.foreign.columns(item.id)).for_each(|c| wanted[*c] = true);
+        if rows.inserts_only() {
+            sets.iter_mut().for_each(|s| s.live.reserve(rows.rows() as usize));
+        }
+        // A key may come again before its old row goes.
+        let mut open: Vec<HashMap<Box<[u8]>, i64>> = vec![HashMap::new(); sets.len()];
+        for part in rows.read_columns(0, 1, Some(&wanted)) {
+            let part = part?;
+            self.foreign.load(item.id, None, &part);
+            for (set, open) in sets.iter_mut().zip(&mut open) {
+                set.load(&part, open)?;
             }
         }
         Ok(())
@@ -152,32 +187,35 @@ impl Keys {
             if deferred.contains(&(id, set.name.clone())) {
                 continue;
             }
-            let net = |key: &[u8]| own.get(key).copied().unwrap_or(0);
-            let shared: HashMap<Box<[u8]>, i64> = touched.into_iter().map(|k| (set.times(&k, net(&k)), k)).filter(|k| k.0 > 1).map(|(n, k)| (k, n)).collect();
+            let entries = touched.into_iter().map(|n| own.entry(n)).filter(|(_, net)| *net > 0);
+            let shared: HashMap<Box<[u8]>, i64> = entries.map(|(k, net)| (k, set.times(k, net))).filter(|k| k.1 > 1).map(|(k, n)| (k.into(), n)).collect();
             // Of several failing rows the first is told, and of its constraints the first.
             if let Some((row, key)) = set.first_to_share(deltas, shared)? {
                 if first.as_ref().is_none_or(|f| row < f.0) {
-                    first = set.check(catalog, id, &key, net(&key)).err().map(|e| (row, e));
+                    first = set.check(catalog, id, &key, own.sum(&key)).err().map(|e| (row, e));
                 }
             }
         }
         first.map_or(Ok(own), |f| Err(f.1))
     }
 
-    /// Adds changes to those that a transaction has made. The keys that they touch, for each constraint, in order.
+    /// Adds changes to those that a transaction has made. The entries of the keys that they touch, for each constraint, each once.
     /// Errors: those of the expressions that keys are of.
-    pub fn take_in(&self, id: GlobalId, deltas: &[Deltas], own: &mut OwnKeys) -> Result<Vec<BTreeSet<Box<[u8]>>>, SqlError> {
+    pub fn take_in(&self, id: GlobalId, deltas: &[Deltas], own: &mut OwnKeys) -> Result<Vec<Vec<usize>>, SqlError> {
         let sets = self.tables.get(&id).map_or(&[][..], |s| s);
-        own.0.resize_with(sets.len().max(own.0.len()), HashMap::new);
-        let take = |(set, own): (&KeySet, &mut HashMap<Box<[u8]>, i64>)| {
-            let mut touched = BTreeSet::new();
+        own.0.resize_with(sets.len().max(own.0.len()), Tally::default);
+        let take = |(set, own): (&KeySet, &mut Tally)| {
+            let (before, mut again) = (own.len(), BTreeSet::new());
+            own.reserve(deltas.iter().map(Deltas::len).sum());
             for d in deltas {
-                for (key, net) in set.net(d)? {
-                    *own.entry(key.clone()).or_default() += net;
-                    touched.insert(key);
-                }
+                set.each_key(d, |i, key| {
+                    let n = own.add(key, *d.diffs.get(i));
+                    if n < before {
+                        again.insert(n);
+                    }
+                })?;
             }
-            Ok(touched)
+            Ok(again.into_iter().chain(before..own.len()).collect())
         };
         sets.iter().zip(&mut own.0).map(take).collect()
     }
@@ -193,25 +231,27 @@ impl Keys {
         }
         let Some(sets) = self.tables.get_mut(&id) else { return Ok(()) };
         for (n, set) in sets.iter_mut().enumerate() {
-            let tested = !deferred.contains(&(id, set.name.clone()));
+            let tested = (!deferred.contains(&(id, set.name.clone()))).then_some(catalog);
             if !changes.removes() {
                 // Piece by piece, since nothing makes room for what came before it.
-                changes.each(|deltas| set.net(deltas)?.into_iter().try_for_each(|(key, net)| set.take(tested.then_some(catalog), id, n, key, net, undo)))?;
+                set.live.reserve(changes.len());
+                changes.each(|deltas| set.net(deltas)?.iter().try_for_each(|(key, net)| set.take(tested, id, n, key, net, undo)))?;
                 continue;
             }
-            let mut all: BTreeMap<Box<[u8]>, i64> = BTreeMap::new();
+            let mut all = Tally::default();
             changes.each(|deltas| {
-                set.net(deltas)?.into_iter().for_each(|(key, net)| *all.entry(key).or_default() += net);
-                Ok(())
+                set.each_key(deltas, |i, key| {
+                    all.add(key, *deltas.diffs.get(i));
+                })
             })?;
-            all.into_iter().try_for_each(|(key, net)| set.take(tested.then_some(catalog), id, n, key, net, undo))?;
+            all.iter().try_for_each(|(key, net)| set.take(tested, id, n, key, net, undo))?;
         }
         Ok(())
     }
 
     /// The keys that changes touch, by constraint, also where a row keeps its key.
     pub fn touched(&self, id: GlobalId, deltas: &Deltas) -> Vec<Vec<Vec<u8>>> {
-        let keys = |set: &KeySet| set.net(deltas).unwrap_or_default().into_keys().map(|k| k.into_vec()).collect();
+        let keys = |set: &KeySet| set.net(deltas).unwrap_or_default().iter().map(|k| k.0.to_vec()).collect();
         self.tables.get(&id).map_or_else(Vec::new, |sets| sets.iter().map(keys).collect())
     }
 
@@ -226,19 +266,38 @@ impl Keys {
         self.foreign.revert(undo.counted_tick);
     }
 
-    fn revert(&mut self, entries: Vec<(GlobalId, usize, Box<[u8]>, bool)>) {
-        for (id, n, key, inserted) in entries.into_iter().rev() {
-            let Some(set) = self.tables.get_mut(&id).and_then(|s| s.get_mut(n)) else { continue };
-            if inserted {
-                set.live.remove(&key);
+    fn revert(&mut self, steps: Steps) {
+        for (i, step) in steps.all.iter().enumerate().rev() {
+            let Some(set) = self.tables.get_mut(&step.table).and_then(|s| s.get_mut(step.set as usize)) else { continue };
+            let key = &steps.bytes[i.checked_sub(1).map_or(0, |before| steps.all[before].end)..step.end];
+            if step.inserted {
+                set.live.remove(key);
             } else {
-                set.live.insert(&key, &key);
+                set.live.insert_new(key, key);
             }
         }
     }
 }
 
 impl KeySet {
+    /// Takes in rows that are there, in any order. `open`: keys of which more or fewer rows came than one; in the end there are none.
+    fn load(&mut self, deltas: &Deltas, open: &mut HashMap<Box<[u8]>, i64>) -> Result<(), SqlError> {
+        for (key, net) in self.net(deltas)?.iter().filter(|n| n.1 != 0) {
+            if net == 1 && open.is_empty() && self.live.insert_new(key, key) {
+                continue;
+            }
+            let net = net + open.remove(key).unwrap_or(0) + i64::from(self.live.contains(key));
+            match net {
+                1 => drop(self.live.insert_new(key, key)),
+                _ => drop(self.live.remove(key)),
+            }
+            if net != 0 && net != 1 {
+                open.insert(key.into(), net);
+            }
+        }
+        Ok(())
+    }
+
     /// How many rows would have the key.
     fn times(&self, key: &[u8], net: i64) -> i64 {
         net + i64::from(self.live.contains(key))
@@ -274,11 +333,14 @@ impl KeySet {
         Ok(first.or_else(|| shared.into_keys().min().map(|k| (row, k))))
     }
 
-    /// Net multiplicity of each key that the changes touch, in order of key bytes; keys with a NULL are left out.
+    /// Net multiplicity of each key that the changes touch; keys with a NULL are left out.
     /// Errors: of an expression that cannot be computed for some row.
-    fn net(&self, deltas: &Deltas) -> Result<BTreeMap<Box<[u8]>, i64>, SqlError> {
-        let mut net: BTreeMap<Box<[u8]>, i64> = BTreeMap::new();
-        self.each_key(deltas, |i, key| *net.entry(key.into()).or_insert(0) += *deltas.diffs.get(i))?;
+    fn net(&self, deltas: &Deltas) -> Result<Tally, SqlError> {
+        let mut net = Tally::default();
+        net.reserve(deltas.len());
+        self.each_key(deltas, |i, key| {
+            net.add(key, *deltas.diffs.get(i));
+        })?;
         Ok(net)
     }
 
@@ -317,12 +379,18 @@ impl KeySet {
     }
 
     /// Checks a key's change, if `tested` by the catalog, and takes it in.
-    fn take(&mut self, tested: Option<&Catalog>, id: GlobalId, n: usize, key: Box<[u8]>, net: i64, undo: &mut Undo) -> Result<(), SqlError> {
-        tested.map_or(Ok(()), |catalog| self.check(catalog, id, &key, net))?;
-        if net > 0 && self.live.insert(&key, &key).is_none() {
-            undo.txn.push((id, n, key, true));
-        } else if net < 0 && self.live.remove(&key).is_some() {
-            undo.txn.push((id, n, key, false));
+    fn take(&mut self, tested: Option<&Catalog>, id: GlobalId, n: usize, key: &[u8], net: i64, undo: &mut Undo) -> Result<(), SqlError> {
+        if net > 0 {
+            let is_new = self.live.insert_new(key, key);
+            if is_new {
+                undo.txn.push(id, n, key, true);
+            }
+            // It is live by now: this is one of the rows that would have it.
+            let more = net - i64::from(is_new);
+            return tested.map_or(Ok(()), |catalog| self.check(catalog, id, key, more));
+        }
+        if net < 0 && self.live.remove(key).is_some() {
+            undo.txn.push(id, n, key, false);
         }
         Ok(())
     }
@@ -346,5 +414,97 @@ impl KeySet {
             Some(i) => e.of_table(&i.schema, &i.name),
             None => e,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use repr::{Batch, Col};
+
+    fn set() -> KeySet {
+        let types = vec![SqlType::Int8.nullable()];
+        KeySet {
+            name: "t_id_key".into(),
+            columns: vec![1],
+            equal_nulls: false,
+            live: KeyedRows::new(types.clone(), vec![0]),
+            codec: RowCodec::new(types),
+            computed: None,
+        }
+    }
+
+    /// Changes of a table (text, key).
+    fn deltas(changes: &[(&str, Option<i64>, i64)]) -> Deltas {
+        let row = |c: &(&str, Option<i64>, i64)| [Value::Text(c.0.into()), c.1.map_or(Value::Null, Value::Int8)];
+        let rows: Vec<_> = changes.iter().map(row).collect();
+        let types = [SqlType::Text.not_null(), SqlType::Int8.nullable()];
+        Deltas { rows: Batch::from_rows(&types, rows.iter().map(|r| &r[..])), diffs: Col::from_vec(changes.iter().map(|c| c.2).collect()) }
+    }
+
+    fn key(id: i64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        RowCodec::new(vec![SqlType::Int8.nullable()]).encode_key(&[Value::Int8(id)], &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn rows_load_in_any_order() {
+        // Key 1 keeps its row, 2 gets another one, 3 goes and comes back, 4 goes, NULL is no key.
+        let all = [
+            ("a", Some(1), 1),
+            ("old", Some(2), 1),
+            ("old", Some(2), -1),
+            ("new", Some(2), 1),
+            ("x", Some(3), 1),
+            ("x", Some(3), -1),
+            ("y", Some(3), 1),
+            ("z", Some(4), 1),
+            ("z", Some(4), -1),
+            ("n", None, 1),
+            ("n", None, 1),
+        ];
+        for turn in 0..all.len() {
+            for step in [1, 2, 3, 5, 7] {
+                let order = (0..all.len()).map(|i| all[(turn + i * step) % all.len()]).collect::<Vec<_>>();
+                for part in [1, 3, all.len()] {
+                    let (mut set, mut open) = (set(), HashMap::new());
+                    order.chunks(part).for_each(|c| set.load(&deltas(c), &mut open).unwrap());
+                    let live: Vec<bool> = (1..5).map(|id| set.live.contains(&key(id))).collect();
+                    assert_eq!((live, set.live.len(), open.len()), (vec![true, true, true, false], 3, 0), "{order:?} by {part}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_taken_back_is_as_it_was() {
+        let (table, mut keys) = (GlobalId(7), Keys::default());
+        keys.tables.insert(table, vec![set()]);
+        let catalog = Catalog::default();
+        let mut undo = Undo::default();
+        let apply = |keys: &mut Keys, changes: &[(&str, Option<i64>, i64)], undo: &mut Undo| {
+            let done = keys.apply(&catalog, table, &deltas(changes).into(), &Constraints::default(), undo);
+            done.map_err(|e| e.code.as_str().to_owned())
+        };
+        let live = |keys: &Keys| (1..6).filter(|id| keys.has(table, &[1], &key(*id))).collect::<Vec<_>>();
+        apply(&mut keys, &[("a", Some(1), 1), ("b", Some(2), 1), ("n", None, 1), ("n", None, 1)], &mut undo).unwrap();
+        undo.commit_txn();
+        let mut tick = std::mem::take(&mut undo);
+        // A key that moves, one that goes, one that keeps its place.
+        apply(&mut keys, &[("a", Some(1), -1), ("a", Some(3), 1), ("b", Some(2), -1), ("c", Some(2), 1)], &mut undo).unwrap();
+        assert_eq!(live(&keys), [2, 3]);
+        // Twice within the changes, and once beside what is there: nothing of the transaction stays.
+        for twice in [[("x", Some(5), 1), ("y", Some(5), 1)], [("x", Some(4), 1), ("y", Some(2), 1)]] {
+            let mut later = Undo::default();
+            assert_eq!(apply(&mut keys, &twice, &mut later), Err("23505".to_owned()));
+            keys.undo_txn(&mut later);
+            assert_eq!(live(&keys), [2, 3]);
+        }
+        tick.txn = std::mem::take(&mut undo.txn);
+        keys.undo_txn(&mut tick);
+        assert_eq!(live(&keys), [1, 2]);
+        keys.undo_tick(tick);
+        assert_eq!(live(&keys), [0i64; 0]);
     }
 }
