@@ -484,7 +484,9 @@ impl SessionCatalog<'_> {
             generated: exprs.generated.clone(),
             def,
             view: match &item.kind {
-                ItemKind::View { query, check } => Some(sql::catalog::ViewDef { query: query.clone(), check: check.map(Into::into) }),
+                ItemKind::View { query, check, defaults } => {
+                    Some(sql::catalog::ViewDef { query: query.clone(), check: check.map(Into::into), defaults: defaults.clone() })
+                }
                 _ => None,
             },
         })

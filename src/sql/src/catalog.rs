@@ -108,6 +108,8 @@ pub struct ViewDef {
     /// Its query, names in full.
     pub query: String,
     pub check: Option<CheckOption>,
+    /// Defaults of its columns, as texts.
+    pub defaults: Vec<Option<String>>,
 }
 
 /// WITH CHECK OPTION: whether the conditions of the views below count too.

@@ -3,7 +3,7 @@
 use super::pg;
 use super::pg_constraint::{self, Constrained};
 use super::{defs, int, is_system_schema, text, yes_no, BuiltinCtx, Rows, OWNER_NAME};
-use crate::catalog::{Catalog, Item, ItemKind};
+use crate::catalog::{Catalog, Item, ItemKind, Table};
 use crate::planner::DATABASE;
 use expr::catalog as pgdata;
 use expr::func::system::format_type;
@@ -513,7 +513,9 @@ fn described_objects(c: &Catalog) -> Vec<Described<'_>> {
 fn column(ctx: &BuiltinCtx<'_>, out: &mut Rows<'_>, i: &Item, n: usize) {
     let c = ctx.catalog;
     let default = match &i.kind {
-        ItemKind::Table(t) => t.defaults.get(n).cloned().flatten().map_or(Value::Null, |d| Value::Text(ctx.names.expression(&d, i.oid(), false))),
+        ItemKind::Table(Table { defaults, .. }) | ItemKind::View { defaults, .. } => {
+            defaults.get(n).cloned().flatten().map_or(Value::Null, |d| Value::Text(ctx.names.expression(&d, i.oid(), false)))
+        }
         _ => Value::Null,
     };
     let declared = matches!(i.kind, ItemKind::Table(_) | ItemKind::SourceTable { .. });

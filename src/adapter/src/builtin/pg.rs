@@ -537,7 +537,9 @@ fn attributes(c: &Catalog, names: &Names, out: &mut Rows<'_>) {
         let table = if let ItemKind::Table(t) = &i.kind { Some(t) } else { None };
         let identity = |n: usize| table.and_then(|t| t.sequences.iter().find(|s| s.column == n)?.identity);
         let generated = |n: usize| table.is_some_and(|t| t.generated.get(n).is_some_and(Option::is_some));
-        let has_default = |n: usize| table.is_some_and(|t| generated(n) || identity(n).is_none() && t.defaults.get(n).is_some_and(Option::is_some));
+        let of_view = |n: usize| matches!(&i.kind, ItemKind::View { defaults, .. } if defaults.get(n).is_some_and(Option::is_some));
+        let of_table = |t: &crate::catalog::Table, n: usize| generated(n) || identity(n).is_none() && t.defaults.get(n).is_some_and(Option::is_some);
+        let has_default = |n: usize| of_view(n) || table.is_some_and(|t| of_table(t, n));
         let marks = |n: usize| {
             let identity = identity(n).map_or("", |always| if always { "a" } else { "d" });
             (identity, if generated(n) { "s" } else { "" })
@@ -592,6 +594,9 @@ fn defaults(c: &Catalog) -> Vec<(std::sync::Arc<Item>, i64, String)> {
             let identity = |n: usize| t.sequences.iter().any(|s| s.column == n && s.identity.is_some());
             out.extend(t.defaults.iter().enumerate().filter(|(n, _)| !identity(*n)).filter_map(|(n, d)| Some((i.clone(), n as i64 + 1, d.clone()?))));
             out.extend(t.generated.iter().enumerate().filter_map(|(n, g)| Some((i.clone(), n as i64 + 1, g.clone()?))));
+        }
+        if let ItemKind::View { defaults, .. } = &i.kind {
+            out.extend(defaults.iter().enumerate().filter_map(|(n, d)| Some((i.clone(), n as i64 + 1, d.clone()?))));
         }
     }
     out

@@ -73,6 +73,9 @@ pub enum ItemKind {
         query: String,
         #[serde(default)]
         check: Option<CheckOption>,
+        /// What its columns are where a row that is inserted through it has none, by column; empty: nothing is said.
+        #[serde(default)]
+        defaults: Vec<Option<String>>,
     },
     MaterializedView {
         query: String,

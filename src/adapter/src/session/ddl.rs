@@ -32,6 +32,16 @@ impl Session {
                 self.apply(vec![Op::Update { item: Box::new(item) }])?;
                 Ok(Response::Tag("ALTER VIEW".into()))
             }
+            Plan::AlterViewDefaults { view, defaults, tag } => {
+                let mut item = self.existing(&view)?;
+                let n = item.desc.arity();
+                if let ItemKind::View { defaults: all, .. } = &mut item.kind {
+                    all.resize(n, None);
+                    defaults.into_iter().for_each(|(column, text)| all[column] = text);
+                }
+                self.apply(vec![Op::Update { item: Box::new(item) }])?;
+                Ok(Response::Tag(tag.into()))
+            }
             Plan::CreateTable(p) => self.create_table(*p).await,
             Plan::CreateTableAs(p) => {
                 let count = self.create_table_as(*p).await?;
@@ -346,7 +356,12 @@ impl Session {
             desc.keys = optimize::keys::unique_keys(&mir, &Default::default());
             (ItemKind::MaterializedView { query: p.query_sql, quarantine }, Some(Arc::new(mir)))
         } else {
-            (ItemKind::View { query: p.query_sql, check: p.check.map(Into::into) }, None)
+            // A view that is replaced keeps what it says of its columns.
+            let defaults = match old.as_ref().map(|o| &o.kind) {
+                Some(ItemKind::View { defaults, .. }) => defaults.clone(),
+                _ => vec![],
+            };
+            (ItemKind::View { query: p.query_sql, check: p.check.map(Into::into), defaults }, None)
         };
         let mut deps: BTreeSet<GlobalId> = p.depends_on.into_iter().filter(|id| !crate::builtin::is_builtin(*id)).collect();
         deps.extend(user_types(&catalog, &desc));

@@ -32,7 +32,7 @@ impl Session {
         // As objects are called now.
         let known = crate::builtin::Names::new(self.catalog(), vec!["public".into()], Vec::new());
         let mut sql = match &item.kind {
-            ItemKind::View { query, check } => {
+            ItemKind::View { query, check, .. } => {
                 let check = check.map(|c| format!(" WITH {} CHECK OPTION", c.word().to_uppercase()));
                 format!("CREATE VIEW {} ({}) AS {query}{}", name(), names(), check.unwrap_or_default())
             }

@@ -664,6 +664,7 @@ fn ddl_verb(plan: &Plan) -> &'static str {
         | Plan::AlterSetSchema { .. }
         | Plan::AlterOptions { .. }
         | Plan::AlterViewCheck { .. }
+        | Plan::AlterViewDefaults { .. }
         | Plan::AlterSecret { .. }
         | Plan::AlterOwner { .. } => "ALTER",
         Plan::Comment { .. } => "COMMENT",

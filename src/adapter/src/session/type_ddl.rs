@@ -261,7 +261,7 @@ impl Session {
                 }
                 queue.push(d.id);
                 let in_text = match &d.kind {
-                    ItemKind::View { query, .. } => query.contains(word),
+                    ItemKind::View { query, defaults, .. } => query.contains(word) || defaults.iter().flatten().any(|d| d.contains(word)),
                     // What it keeps may be made of labels.
                     ItemKind::MaterializedView { .. } => true,
                     ItemKind::Index { key, .. } => key.iter().any(|k| k.contains(word)),

@@ -164,6 +164,8 @@ pub enum StorageChange {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterTable {
+    /// ALTER VIEW.
+    pub of_view: bool,
     pub name: ObjectName,
     pub if_exists: bool,
     pub actions: Vec<TableAction>,

@@ -767,7 +767,7 @@ impl Parser<'_> {
         let alters = stored || self.is_any_kw(&["add", "drop", "alter", "validate"]);
         if matches!(kind, ObjectKind::Table | ObjectKind::View | ObjectKind::MaterializedView) && alters && !self.is_kws(&["alter", "system"]) {
             let actions = self.comma_list(Self::table_action)?;
-            return Ok(Statement::AlterTable(Box::new(AlterTable { name, if_exists, actions })));
+            return Ok(Statement::AlterTable(Box::new(AlterTable { of_view: kind == ObjectKind::View, name, if_exists, actions })));
         }
         if kind == ObjectKind::Sequence && !self.is_any_kw(&["rename", "set"]) && !(self.is_kw("owner")) {
             return Ok(Statement::AlterSequence { name, if_exists, options: self.sequence_options()? });

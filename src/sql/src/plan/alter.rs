@@ -106,6 +106,9 @@ impl Binder<'_> {
         match rel.kind {
             RelationKind::Table => {}
             RelationKind::Builtin => return Err(self.any_object(ObjectKind::Table, &a.name).err().unwrap_or_else(|| refused("system relations"))),
+            RelationKind::View(_) if a.actions.iter().all(|x| matches!(x, TableAction::SetDefault(..) | TableAction::DropDefault(_))) => {
+                return self.view_defaults(p, a, &rel);
+            }
             RelationKind::View(_) => return Err(refused("views")),
             RelationKind::MaterializedView => return Err(refused("materialized views")),
             RelationKind::Source | RelationKind::Tables => return Err(refused("relations that a source feeds")),
@@ -117,6 +120,24 @@ impl Binder<'_> {
         actions.sort_by_key(pass);
         let statement = ParsedStatement { text: p.text.clone(), offset: p.offset, statement: p.statement.clone(), notices: Vec::new() };
         Ok(Plan::AlterTable(Box::new(AlterTablePlan { table, actions, statement })))
+    }
+
+    /// ALTER VIEW … ALTER COLUMN SET DEFAULT, DROP DEFAULT.
+    fn view_defaults(&self, p: &ParsedStatement, a: &ast::AlterTable, rel: &Relation) -> Result<Plan, SqlError> {
+        let mut defaults = Vec::new();
+        for action in &a.actions {
+            defaults.push(match action {
+                TableAction::SetDefault(c, e, span) => {
+                    let column = self.known_column(rel, c)?;
+                    let ty = rel.desc.types[column].clone().with_nullable(true);
+                    (column, if is_no_default(e, &ty) { None } else { Some(self.default_text(&c.name, &ty, e, p.slice(*span))?.0) })
+                }
+                TableAction::DropDefault(c) => (self.known_column(rel, c)?, None),
+                _ => return Err(SqlError::internal("a change of a view that is none of a default")),
+            });
+        }
+        let view = ObjectRef { id: rel.id, name: rel.name.clone() };
+        Ok(Plan::AlterViewDefaults { view, defaults, tag: if a.of_view { "ALTER VIEW" } else { "ALTER TABLE" } })
     }
 
     /// Errors: 42703, 42704, 42809 and 22023 for what PostgreSQL would not take.

@@ -47,8 +47,9 @@ impl Binder<'_> {
                 ast::QueryBody::Values(rows) => rows.first().map(Vec::len),
                 _ => None,
             },
-            ast::InsertSource::DefaultValues => None,
+            ast::InsertSource::DefaultValues => Some(0),
         };
+        self.check_defaults(&target, &seen, &i.columns)?;
         let targets = self.insert_targets(&rel, &self.base_columns(&target, &seen, &i.columns, width)?)?;
         let bound = match &i.source {
             ast::InsertSource::DefaultValues => {

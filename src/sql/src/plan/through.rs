@@ -34,6 +34,7 @@ pub struct WriteTarget {
     views: Vec<Through>,
 }
 
+#[derive(Clone)]
 struct Through {
     rel: Rc<Relation>,
     query: Query,
@@ -138,11 +139,43 @@ impl Binder<'_> {
             return Ok(WriteTarget { rel: table.clone(), table, views: Vec::new() });
         }
         let found = self.through(rel.clone()).map_err(|(view, why)| cannot_write(&view, verb, why, name.pos))?;
-        let target = WriteTarget { rel: rel.clone(), table: found.0, views: found.1 };
+        let target = self.with_defaults(WriteTarget { rel: rel.clone(), table: found.0, views: found.1 })?;
         if verb != Verb::Delete && self.seen(&target, &rel.name.name, true, 0, target.table.desc.arity())?.base.iter().all(Result::is_err) {
             return Err(cannot_write(&rel, verb, NO_COLUMN, name.pos));
         }
         Ok(target)
+    }
+
+    /// The target with a table that has the defaults of the views: the outermost that gives one counts.
+    fn with_defaults(&self, target: WriteTarget) -> Result<WriteTarget, SqlError> {
+        let mut table = (*target.table).clone();
+        for (k, v) in target.views.iter().enumerate() {
+            let said = v.rel.view.as_ref().map_or(&[][..], |d| &d.defaults);
+            if said.iter().all(Option::is_none) {
+                continue;
+            }
+            let below = WriteTarget { rel: v.rel.clone(), table: target.table.clone(), views: target.views[..=k].to_vec() };
+            let seen = self.seen(&below, &v.rel.name.name, true, 0, table.desc.arity())?;
+            for (column, text) in said.iter().enumerate().filter_map(|(c, t)| Some((c, t.as_ref()?))) {
+                let Ok(base) = seen.base[column] else { continue };
+                let x = self.column_default(&v.rel.desc.names[column], &table.desc.types[base], &crate::parse::parse_expr(text)?)?;
+                table.defaults.resize(table.desc.arity(), None);
+                table.defaults[base] = Some(x);
+            }
+        }
+        Ok(WriteTarget { table: Rc::new(table), ..target })
+    }
+
+    /// Errors: 0A000 for a row that is inserted without a value for a column which has a default and is none of the table.
+    pub fn check_defaults(&self, target: &WriteTarget, seen: &Seen, written: &[AssignTarget]) -> Result<(), SqlError> {
+        let Some(def) = &target.rel.view else { return Ok(()) };
+        let named = |c: usize| written.iter().any(|t| t.column.name == target.rel.desc.names[c]);
+        let given = def.defaults.iter().enumerate().filter(|(c, d)| d.is_some() && !named(*c));
+        for (c, _) in given.filter(|(c, _)| seen.base[*c].is_err()) {
+            let column = ast::Ident { name: target.rel.desc.names[c].clone(), pos: 0 };
+            self.base_target(target, seen, &AssignTarget { column, path: Vec::new() }, Verb::Insert)?;
+        }
+        Ok(())
     }
 
     /// Why a query could not be that of an updatable view; `None` if it could.

@@ -46,6 +46,12 @@ pub enum Plan {
         owner: Option<String>,
         elements: Vec<ParsedStatement>,
     },
+    /// ALTER VIEW … ALTER COLUMN SET, DROP DEFAULT: column and text.
+    AlterViewDefaults {
+        view: ObjectRef,
+        defaults: Vec<(usize, Option<String>)>,
+        tag: &'static str,
+    },
     /// ALTER VIEW SET, RESET of `check_option`.
     AlterViewCheck {
         view: ObjectRef,
