@@ -118,3 +118,21 @@ SELECT pg_get_ruledef(oid) FROM pg_rewrite WHERE ev_class = 'vt.v0'::regclass;
 SELECT definition FROM pg_views WHERE schemaname = 'vt' AND viewname = 'v3';
 DROP SCHEMA vt CASCADE;
 --@split
+
+-- IN: constants become an array, what arrays cannot hold is compared one by one.
+CREATE TABLE vt_in (c int[], d text, a int, b bigint, u varchar(5));
+ALTER TABLE vt_in ADD CHECK (c IN ('{}', '{5,NULL}'));
+ALTER TABLE vt_in ADD CHECK (c NOT IN ('{1}'));
+ALTER TABLE vt_in ADD CHECK (a NOT IN (1));
+ALTER TABLE vt_in ADD CHECK (a NOT IN (b, d::int));
+ALTER TABLE vt_in ADD CHECK ((a, d) NOT IN ((1, 'a'), (2, 'b')));
+ALTER TABLE vt_in ADD CHECK (u IN ('a', d, 'b') AND b NOT IN (1, a, 2));
+ALTER TABLE vt_in RENAME a TO e;
+SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'vt_in'::regclass ORDER BY conname;
+CREATE VIEW vt_in_view AS SELECT c IN ('{}', '{5,NULL}') AS k, c NOT IN ('{1}', '{2}') AS l, e NOT IN (b, 1, 2, b + 1, 3) AS m, (e, d) NOT IN ((1, '2'), (3, 'd')) AS n, (e IN (1, b, 2)) IS NULL AS o FROM vt_in;
+SELECT pg_get_viewdef('vt_in_view'::regclass);
+SELECT pg_get_viewdef('vt_in_view'::regclass, true);
+INSERT INTO vt_in VALUES ('{}', '5', 7, 9, 'a');
+INSERT INTO vt_in VALUES ('{1}', '5', 7, 9, 'a');
+INSERT INTO vt_in VALUES ('{}', '5', 7, 7, 'a');
+SELECT * FROM vt_in_view;

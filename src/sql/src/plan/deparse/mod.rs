@@ -775,8 +775,29 @@ impl<'b, 'c> Deparser<'b, 'c> {
             (ExprKind::Row { fields: a, .. }, ExprKind::Row { fields: b, .. }) => self.rows(&eq, a, b),
             _ => self.operator(&eq, self.show(arg)?, self.show(e)?),
         };
-        if let [one] = list {
-            return pair(one);
+        let one_by_one = |parts: Vec<Shown>| {
+            let mut parts = parts.into_iter();
+            let first = parts.next()?;
+            parts.try_fold(first, |all, next| self.joined(&[all, next], not))
+        };
+        // NOT IN is bound to a negation: that is written for the test, the pairs are what is shown.
+        let pairs = || {
+            let parts = list.iter().map(pair).collect::<Option<Vec<_>>>()?;
+            let shown = one_by_one(parts)?;
+            if !not {
+                return Some(shown);
+            }
+            let arg = self.show(arg)?;
+            let item = |e: &Expr| match &*e.kind {
+                ExprKind::String(_) => self.typed_as(self.show(e)?, &arg.ty.ty),
+                _ => self.show(e),
+            };
+            let items = list.iter().map(|e| Some(item(e)?.text)).collect::<Option<Vec<_>>>()?;
+            let again = format!("({} NOT IN ({}))", arg.text, items.join(", "));
+            Shown::new(two_forms(&shown.text, &again), SqlType::Bool, shown.kind)
+        };
+        if list.len() == 1 {
+            return pairs();
         }
         // Only what is of the query itself goes into an array; rows and columns are compared one by one.
         let plain = |e: &&Expr| {
@@ -789,29 +810,35 @@ impl<'b, 'c> Deparser<'b, 'c> {
         };
         let (constants, others): (Vec<&Expr>, Vec<&Expr>) = list.iter().partition(plain);
         if matches!(&*arg.kind, ExprKind::Row { .. }) || constants.len() < 2 {
-            let parts = list.iter().map(pair).collect::<Option<Vec<_>>>()?;
-            return self.joined(&parts, not);
+            return pairs();
         }
-        if !others.is_empty() {
-            return None;
-        }
-        let arg = self.show(arg)?;
-        let items = list.iter().map(|e| self.show(e)).collect::<Option<Vec<_>>>()?;
-        let mut types: Vec<(SqlType, Pos)> = vec![(arg.ty.ty.clone(), 0)];
+        let shown = self.show(arg)?;
+        let items = constants.iter().map(|e| self.show(e)).collect::<Option<Vec<_>>>()?;
+        let mut types: Vec<(SqlType, Pos)> = vec![(shown.ty.ty.clone(), 0)];
         types.extend(items.iter().map(|i| (i.ty.ty.clone(), 0)));
         let common = self.binder.common_type(&types, "").ok()?;
-        let (o, l, r, _) = self.binder.operator(&eq, Some(&arg.ty.ty), &common).ok()?;
+        if matches!(common, SqlType::Array(_)) {
+            // There are no arrays of arrays.
+            return pairs();
+        }
+        let (o, l, r, _) = self.binder.operator(&eq, Some(&shown.ty.ty), &common).ok()?;
         let texts = items.into_iter().map(|i| Some(self.typed_as(i, &common)?.text)).collect::<Option<Vec<_>>>()?;
-        let list = texts.join(", ");
-        let mut array = format!("ARRAY[{list}]");
+        let mut array = format!("ARRAY[{}]", texts.join(", "));
         if r != common {
             array = format!("{}::{}", self.own(array), self.type_name(&r.array_of(), -1));
         }
         // IN is bound to a comparison with each: that is written for the test, the array is what is shown.
-        let again = format!("({} {}IN ({list}))", arg.text, if not { "NOT " } else { "" });
-        let arg = self.typed_as(arg, &l?)?;
-        let text = self.own(format!("{} {} {} ({array})", self.inside(&arg, Parent::Other), o.name, all_or_any(not)));
-        Shown::new(two_forms(&text, &again), SqlType::Bool, Kind::Other)
+        let mut typed = texts.into_iter();
+        let all = list.iter().map(|e| if plain(&e) { typed.next() } else { Some(self.show(e)?.text) }).collect::<Option<Vec<_>>>()?;
+        let again = format!("({} {}IN ({}))", shown.text, if not { "NOT " } else { "" }, all.join(", "));
+        let side = self.typed_as(shown, &l?)?;
+        let text = self.own(format!("{} {} {} ({array})", self.inside(&side, Parent::Other), o.name, all_or_any(not)));
+        let mut parts = vec![Shown::new(text, SqlType::Bool, Kind::Other)?];
+        for e in others {
+            parts.push(pair(e)?);
+        }
+        let whole = one_by_one(parts)?;
+        Shown::new(two_forms(&whole.text, &again), SqlType::Bool, whole.kind)
     }
 }
 
