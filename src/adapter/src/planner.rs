@@ -587,7 +587,10 @@ impl SqlCatalog for SessionCatalog<'_> {
         if let Some(ItemKind::Type(t)) = self.find(Namespace::Type, parts).ok()?.as_deref().map(|i| &i.kind) {
             return parts.last().map(|n| type_named(t, n));
         }
-        self.find(Namespace::Relation, parts).ok()??.row_type()
+        if let Some(row) = self.find(Namespace::Relation, parts).ok()?.and_then(|i| i.row_type()) {
+            return Some(row);
+        }
+        array_named(parts, |element| self.resolve_domain(element).map(|d| d.1.as_type()).or_else(|| self.resolve_type(element)))
     }
 
     fn resolve_domain(&self, parts: &[String]) -> Option<(GlobalId, Arc<repr::types::Domain>)> {
@@ -635,6 +638,13 @@ pub(crate) fn type_named(t: &SqlType, name: &str) -> SqlType {
         SqlType::UserRange(r) if name == r.multirange_name => t.range_partner(),
         t => t.clone(),
     }
+}
+
+/// The type of arrays that is called as its element type is, with a `_` before it.
+pub(crate) fn array_named(parts: &[String], find: impl FnOnce(&[String]) -> Option<SqlType>) -> Option<SqlType> {
+    let (name, schema) = parts.split_last()?;
+    let element: Vec<String> = schema.iter().cloned().chain([name.strip_prefix('_').filter(|n| !n.is_empty())?.to_owned()]).collect();
+    find(&element).filter(|t| t.array_oid() != 0 && !matches!(t, SqlType::Array(_))).map(SqlType::array_of)
 }
 
 /// A user-defined type by its OID or its array's, or the row type of a relation.

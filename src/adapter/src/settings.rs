@@ -85,7 +85,7 @@ const DEFS: &[Def] = &[
     ),
     def("default_transaction_deferrable", "off", Check::Bool, "Sets the default deferrable status of new transactions."),
     def("default_transaction_isolation", "serializable", Check::OneOf(ISOLATION), "Sets the transaction isolation level of each new transaction."),
-    def("default_transaction_read_only", "off", Check::Bool, "Sets the default read-only status of new transactions."),
+    reported("default_transaction_read_only", "off", Check::Bool, "Sets the default read-only status of new transactions."),
     def("escape_string_warning", "on", Check::Bool, "Warn about backslash escapes in ordinary string literals."),
     def("extra_float_digits", "1", Check::Int { min: -15, max: 3 }, "Sets the number of digits displayed for floating-point values."),
     def(

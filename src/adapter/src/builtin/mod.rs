@@ -16,6 +16,8 @@ mod pg;
 mod pg_constraint;
 /// Rows of pg_catalog that tell of sessions.
 mod pg_session;
+/// Rows of the statistics of relations.
+mod pg_stat;
 /// Rows of `pg_type`.
 mod pg_type;
 pub use pg::{key_of, shown_expression};

@@ -203,11 +203,12 @@ impl CatalogView for Names {
             Some(ItemKind::Domain(d)) => Some(d.as_type()),
             _ => None,
         };
-        match parts {
+        let found = match parts {
             [name] => self.search_path.iter().find_map(|s| find(s, name)),
             [.., schema, name] => find(schema, name),
             [] => None,
-        }
+        };
+        found.or_else(|| crate::planner::array_named(parts, |element| self.type_by_name(element)))
     }
     fn namespace_name(&self, oid: u32) -> Option<String> {
         if oid == RD_NAMESPACE {

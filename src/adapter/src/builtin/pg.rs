@@ -397,7 +397,9 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "pg_prepared_statements" | "pg_cursors" | "pg_stat_activity" | "pg_locks" => super::pg_session::fill(name, out, ctx),
-        _ => {}
+        _ => {
+            super::pg_stat::fill(name, out, ctx);
+        }
     }
 }
 
@@ -653,10 +655,10 @@ pub fn shown_expression(text: &str, on: u32, names: &Names, pretty: bool) -> Str
 }
 
 /// An index, of CREATE INDEX or of a key.
-struct Index {
-    oid: u32,
-    name: String,
-    on: u32,
+pub(super) struct Index {
+    pub oid: u32,
+    pub name: String,
+    pub on: u32,
     /// Positions of the columns; `None` for an expression.
     columns: Vec<Option<usize>>,
     texts: Vec<String>,
@@ -752,7 +754,7 @@ impl Index {
     }
 }
 
-fn index_list(c: &Catalog) -> Vec<Index> {
+pub(super) fn index_list(c: &Catalog) -> Vec<Index> {
     let mut out = Vec::new();
     for i in c.items() {
         match &i.kind {

@@ -12,6 +12,8 @@
 pub(crate) mod advisory;
 /// ALTER TABLE: rows and what depends on them.
 mod alter;
+/// DO.
+mod block;
 /// COPY in and out.
 pub mod copy;
 /// DECLARE, FETCH, CLOSE.
@@ -248,7 +250,13 @@ impl Session {
     }
 
     fn notice(&mut self, severity: &'static str, error: SqlError) {
-        self.notices.push(Notice { severity, error });
+        // The client is always told what INFO says.
+        const LEVELS: [&str; 6] = ["DEBUG", "LOG", "NOTICE", "WARNING", "ERROR", "INFO"];
+        let wanted = self.settings.get("client_min_messages").unwrap_or_default().to_uppercase();
+        let wanted = LEVELS.iter().position(|l| wanted.starts_with(l)).unwrap_or(0);
+        if LEVELS.iter().position(|l| *l == severity).is_none_or(|l| l >= wanted) {
+            self.notices.push(Notice { severity, error });
+        }
     }
 
     pub fn transaction_status(&self) -> TransactionStatus {
@@ -517,6 +525,7 @@ impl Session {
             Plan::Declare { text, name, hold, scroll, binary, query } => self.declare(name, cursor::Declared { text, hold, scroll, binary }, *query).await,
             Plan::Fetch { name, direction, is_move, timeout_micros } => self.fetch(&name, direction, is_move, timeout_micros).await,
             Plan::Lock => self.lock_table(),
+            Plan::Do(block) => self.run_block(&block).await,
             Plan::Close(name) => self.close(name.as_deref()),
             Plan::Explain(p) => self.explain(*p).await,
             Plan::Nothing { tag, notice } => {

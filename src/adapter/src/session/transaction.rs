@@ -457,15 +457,23 @@ impl Session {
     }
 
     pub(super) fn savepoint(&mut self, name: String) -> Result<Response, SqlError> {
-        let in_block = self.txn.in_block();
+        if !self.txn.in_block() {
+            return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "SAVEPOINT can only be used in transaction blocks"));
+        }
+        self.set_savepoint(name);
+        Ok(Response::Tag("SAVEPOINT".into()))
+    }
+
+    /// Sets a savepoint, which outside a block only the session itself can; its number.
+    pub(super) fn set_savepoint(&mut self, name: String) -> usize {
         let (cursors, settings, locks) = (self.cursors_declared, self.settings.changes(), self.xact_locks.len());
         match self.txn.open() {
-            Some(o) if in_block => {
+            Some(o) => {
                 let (writes, ddl, deferral, read_only) = (o.writes.len(), o.ddl.len(), o.deferral.len(), o.read_only);
                 o.savepoints.push(Savepoint { name, writes, ddl, deferral, cursors, settings, locks, read_only });
-                Ok(Response::Tag("SAVEPOINT".into()))
+                o.savepoints.len() - 1
             }
-            _ => Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "SAVEPOINT can only be used in transaction blocks")),
+            None => 0,
         }
     }
 
@@ -480,7 +488,14 @@ impl Session {
     }
 
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<Response, SqlError> {
-        let (n, open) = self.find_savepoint(name, "RELEASE SAVEPOINT")?;
+        let (n, _) = self.find_savepoint(name, "RELEASE SAVEPOINT")?;
+        self.end_savepoint(n)?;
+        Ok(Response::Tag("RELEASE".into()))
+    }
+
+    /// Forgets savepoint `n` and those after it.
+    pub(super) fn end_savepoint(&mut self, n: usize) -> Result<(), SqlError> {
+        let Some(open) = self.txn.open().filter(|o| n < o.savepoints.len()) else { return Ok(()) };
         // READ ONLY is the subtransaction's own, unlike other settings.
         let before = open.savepoints[n].read_only;
         let changed = std::mem::replace(&mut open.read_only, before) != before;
@@ -488,11 +503,18 @@ impl Session {
         if changed {
             self.settings.set("transaction_read_only", Some(if before { "on" } else { "off" }), true)?;
         }
-        Ok(Response::Tag("RELEASE".into()))
+        Ok(())
     }
 
     pub(super) fn rollback_to(&mut self, name: &str) -> Result<Response, SqlError> {
-        let (n, open) = self.find_savepoint(name, "ROLLBACK TO SAVEPOINT")?;
+        let (n, _) = self.find_savepoint(name, "ROLLBACK TO SAVEPOINT")?;
+        self.go_back_to(n);
+        Ok(Response::Tag("ROLLBACK".into()))
+    }
+
+    /// Undoes what was done since savepoint `n` was set. It stays.
+    pub(super) fn go_back_to(&mut self, n: usize) {
+        let Some(open) = self.txn.open().filter(|o| n < o.savepoints.len()) else { return };
         let Savepoint { writes, ddl, deferral, cursors, settings, locks, read_only, .. } = open.savepoints[n];
         open.savepoints.truncate(n + 1);
         open.read_only = read_only;
@@ -509,7 +531,6 @@ impl Session {
         if !undone.is_empty() {
             self.forget_ddl(&undone);
         }
-        Ok(Response::Tag("ROLLBACK".into()))
     }
 
     /// The time at which the transaction reads; a block fixes and holds it at its first read, once what that reads is there.
@@ -601,7 +622,7 @@ impl Open {
 pub fn writes(plan: &Plan) -> bool {
     match plan {
         Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) | Plan::With(_) => true,
-        Plan::Truncate { .. } => true,
+        Plan::Truncate { .. } | Plan::Do(_) => true,
         Plan::Explain(e) => analyzed(e).is_some_and(writes),
         Plan::CopyTo(c) => matches!(c.source, CopySource::Modify(_)),
         other => !ddl_verb(other).is_empty(),

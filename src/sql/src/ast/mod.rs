@@ -10,6 +10,8 @@
 //! (EXTRACT, POSITION, TRIM, AT TIME ZONE, LIKE … ESCAPE) are calls here too, so that names and errors agree.
 //! A [`Pos`] is the 1-based character in the query string that `parse` was given; a [`Span`] is in its bytes.
 
+/// The code of DO.
+pub mod block;
 mod ddl;
 mod expr;
 mod query;

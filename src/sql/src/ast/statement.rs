@@ -125,6 +125,11 @@ pub enum Statement {
     Fetch(Box<Fetch>),
     Close(Option<Ident>),
     Explain(Box<Explain>),
+    /// `DO [LANGUAGE language] code`.
+    Do {
+        code: String,
+        language: Option<Ident>,
+    },
     /// A statement that Postgres has and we do not: its name.
     Unsupported(String),
 }

@@ -8,11 +8,13 @@
 //! say exactly what Postgres's raw parse tree says: names of result columns, positions of errors and the meaning of `a < b IS NULL` follow from it.
 //! Our statements are read by the same parser. Not here: what any name means.
 
+mod block;
 mod cursor;
 mod ddl;
 mod expr;
 mod func;
 mod keywords;
+pub use block::{code_of, parse_block};
 pub use keywords::is_reserved;
 pub(crate) mod lex;
 mod query;

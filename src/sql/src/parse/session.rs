@@ -102,6 +102,24 @@ impl Parser<'_> {
                 Statement::Close(if self.eat_kw("all") { None } else { Some(self.col_id()?) })
             }
             "explain" => self.explain()?,
+            "do" => {
+                self.next();
+                let (mut code, mut language) = (None, None);
+                loop {
+                    match self.tok().clone() {
+                        Tok::String(s) if code.is_none() => {
+                            self.next();
+                            code = Some(s);
+                        }
+                        Tok::Word(w) if w == "language" && language.is_none() => {
+                            self.next();
+                            language = Some(self.col_id()?);
+                        }
+                        _ => break,
+                    }
+                }
+                Statement::Do { code: code.ok_or_else(|| self.error())?, language }
+            }
             _ => return Ok(None),
         };
         Ok(Some(s))

@@ -120,7 +120,6 @@ impl Parser<'_> {
             "cluster",
             "reindex",
             "checkpoint",
-            "do",
             "call",
             "load",
             "security",

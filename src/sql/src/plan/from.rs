@@ -26,6 +26,8 @@ pub struct Part {
     pub order: Vec<ColumnOrder>,
     /// No ORDER BY asks for that order.
     pub natural: bool,
+    /// All rows are those of system relations.
+    pub system: bool,
 }
 
 pub fn true_() -> HirScalar {
@@ -89,7 +91,7 @@ impl Binder<'_> {
                 }
             });
         }
-        Ok(acc.unwrap_or_else(|| Part { hir: unit(), types: Vec::new(), items: Vec::new(), order: Vec::new(), natural: true }))
+        Ok(acc.unwrap_or_else(|| Part { hir: unit(), types: Vec::new(), items: Vec::new(), order: Vec::new(), natural: true, system: false }))
     }
 
     /// Binds `t` where it may refer to `left`; says whether it does.
@@ -113,10 +115,13 @@ impl Binder<'_> {
 
     fn join_parts(&self, left: Part, right: Part, on: HirScalar, kind: JoinKind, lateral: bool) -> Part {
         let n = left.types.len();
-        // A function is run for one row of the left side after the other.
+        // A function is run for one row of the left side after the other. System relations are small, and programs rely on how their rows come:
+        // columns in their table's order, whatever they are joined with.
         let called = matches!(right.hir, Hir::CallTable { .. } | Hir::RowsFrom { .. }) && matches!(kind, JoinKind::Inner | JoinKind::Left);
-        let (mut order, natural) = if called { (left.order, left.natural) } else { (Vec::new(), true) };
-        if called {
+        let in_turn = called || left.system && right.system && matches!(kind, JoinKind::Inner | JoinKind::Left);
+        let system = left.system && (right.system || called);
+        let (mut order, natural) = if in_turn { (left.order, left.natural) } else { (Vec::new(), true) };
+        if in_turn {
             order.extend(right.order.iter().map(|o| ColumnOrder { column: n + o.column, ..*o }));
         }
         let mut items = left.items;
@@ -138,7 +143,7 @@ impl Binder<'_> {
         }
         let null_right = matches!(kind, JoinKind::Left | JoinKind::Full);
         types.extend(right.types.into_iter().map(|t| if null_right { t.with_nullable(true) } else { t }));
-        Part { hir, types, items, order, natural }
+        Part { hir, types, items, order, natural, system }
     }
 
     fn check_aliases(&self, left: &[NsItem], right: &[NsItem], t: &TableRef) -> Result<(), SqlError> {
@@ -157,7 +162,7 @@ impl Binder<'_> {
             TableRef::Subquery { lateral, query, alias } => {
                 let inner = if *lateral { env.clone() } else { env.masked() };
                 let b = self.query(query, &inner, true)?;
-                let (names, order, natural) = (b.names.clone(), b.order.clone(), b.natural);
+                let (names, order, natural, system) = (b.names.clone(), b.order.clone(), b.natural, b.system);
                 // Columns that only the order needs stay, without a name.
                 let hir = if order.is_empty() { b.into_relation() } else { b.limited() };
                 let types = hir.types();
@@ -167,7 +172,7 @@ impl Binder<'_> {
                         .at(query.pos));
                 };
                 let item = named_item(&alias.name.name, names, &types);
-                let mut part = Part { hir, types, items: vec![item], order, natural };
+                let mut part = Part { hir, types, items: vec![item], order, natural, system };
                 apply_columns(&mut part.items[0], alias)?;
                 Ok(part)
             }
@@ -191,7 +196,7 @@ impl Binder<'_> {
                 if let Some(a) = alias {
                     apply_columns(&mut item, a)?;
                 }
-                return Ok(Part { hir, types: cte.types.clone(), items: vec![item], order, natural });
+                return Ok(Part { hir, types: cte.types.clone(), items: vec![item], order, natural, system: false });
             }
         }
         let rel = self.resolve_relation(name)?;
@@ -220,7 +225,8 @@ impl Binder<'_> {
             apply_columns(&mut item, a)?;
             item.row_names = (!a.columns.is_empty() && item.row_oid != pseudo::RECORD).then(|| rel.desc.names.clone());
         }
-        Ok(Part { hir, types, items: vec![item], order, natural })
+        let system = matches!(rel.kind, RelationKind::Builtin);
+        Ok(Part { hir, types, items: vec![item], order, natural, system })
     }
 
     /// The relation a name means; it is noted as a dependency and where the text mentions it.
@@ -305,7 +311,7 @@ impl Binder<'_> {
             apply_columns(&mut item, a)?;
         }
         let order = if numbered { vec![ColumnOrder { column: types.len() - 1, desc: false, nulls_last: true }] } else { Vec::new() };
-        Ok(Part { hir, types, items: vec![item], order, natural: true })
+        Ok(Part { hir, types, items: vec![item], order, natural: true, system: false })
     }
 
     /// One function in FROM: its relation, column names, and whether it gives one plain column. `unnest(a, b)` gives several.

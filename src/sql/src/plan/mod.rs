@@ -90,7 +90,9 @@ mod window;
 pub use ddl::{with_article, TableShape};
 pub use naming::object_name;
 pub use scope::check_column_name;
-pub use statement::{bind_default, bind_scalar, coerce_argument, describe, implied_default, plan, quote_ident, result_of};
+pub use statement::{
+    assigned, bind_default, bind_scalar, coerce_argument, describe, implied_default, plan, plan_in_block, quote_ident, result_of, variable_type, Variable,
+};
 pub use types::*;
 pub use walk::shift_columns;
 
@@ -113,6 +115,8 @@ pub(crate) struct Binder<'a> {
     rests_on: RefCell<BTreeSet<GlobalId>>,
     /// What the text names, and where.
     names: RefCell<Vec<text::Named>>,
+    /// Of the block that the statement stands in, the innermost last.
+    variables: &'a [Variable],
 }
 
 /// Parameter types, given or inferred, and their values when they are known.
@@ -133,6 +137,7 @@ impl<'a> Binder<'a> {
             depends_on: RefCell::default(),
             rests_on: RefCell::default(),
             names: RefCell::default(),
+            variables: &[],
         }
     }
 

@@ -168,7 +168,7 @@ impl Binder<'_> {
                 hir = Hir::TopK { input: Box::new(hir), group_key: on, order_by: order.clone(), limit: Some(one), offset: None, with_ties: false };
             }
         }
-        Ok(Bound { hir, names, visible: n, order, natural: true, limit: None, offset: None, with_ties: false, literals })
+        Ok(Bound { hir, names, visible: n, order, natural: true, system: false, limit: None, offset: None, with_ties: false, literals })
     }
 
     /// DISTINCT ON before the set-returning functions of the select list: all columns of `hir` stay.

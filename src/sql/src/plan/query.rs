@@ -27,6 +27,8 @@ pub struct Bound {
     pub order: Vec<ColumnOrder>,
     /// No ORDER BY asks for the order: it is the one in which FROM has its rows.
     pub natural: bool,
+    /// FROM has only system relations, whose order programs rely on.
+    pub system: bool,
     pub limit: Option<HirScalar>,
     pub offset: Option<HirScalar>,
     pub with_ties: bool,
@@ -37,7 +39,18 @@ pub struct Bound {
 impl Bound {
     pub fn new(hir: Hir, names: Vec<String>) -> Bound {
         let visible = names.len();
-        Bound { hir, literals: vec![None; visible], names, visible, order: Vec::new(), natural: true, limit: None, offset: None, with_ties: false }
+        Bound {
+            hir,
+            literals: vec![None; visible],
+            names,
+            visible,
+            order: Vec::new(),
+            natural: true,
+            system: false,
+            limit: None,
+            offset: None,
+            with_ties: false,
+        }
     }
 
     /// With LIMIT and OFFSET applied; all columns are still there.
@@ -176,7 +189,7 @@ impl Binder<'_> {
         let part = self.from_list(&s.from, env)?;
         locked_names(&q.locking, &part.items, &*self.catalog.eval_ctx().catalog)?;
         let mut level = Level::new(part.items, Clause::Where);
-        let from_is_natural = part.natural;
+        let (from_is_natural, system) = (part.natural, part.system);
         level.order = part.order.iter().map(|o| (HirScalar::Column(ColumnRef { level: 0, column: o.column }, part.types[o.column].clone()), *o)).collect();
         let level = Rc::new(level);
         let here = env.push(level.clone());
@@ -306,7 +319,7 @@ impl Binder<'_> {
             sort.push(ascending(HirScalar::Column(ColumnRef { level: 0, column: hir.arity() - 1 }, SqlType::Int8.not_null())));
         }
         let natural = order_by.is_empty() && from_is_natural;
-        Ok(Bound { natural, ..self.finish_select(distinct, hir, targets, sort, distinct_on, literals)? })
+        Ok(Bound { natural, system, ..self.finish_select(distinct, hir, targets, sort, distinct_on, literals)? })
     }
 
     /// Window functions that are told no order take that of FROM, where it makes no rows peers of each other that were none.

@@ -280,8 +280,23 @@ impl NsItem {
 }
 
 impl Binder<'_> {
-    /// A column reference of one to four parts.
+    /// A column reference of one to four parts, or a variable of the block that the statement stands in.
     pub fn resolve_column(&self, parts: &[Ident], env: &Env) -> Result<HirScalar, SqlError> {
+        let found = self.column_in_scope(parts, env);
+        let Some(v) = self.variables.iter().rev().find(|v| v.name == parts[0].name) else { return found };
+        let pos = parts[0].pos;
+        let x = HirScalar::Literal(v.value.clone(), v.ty.clone().nullable().without_domains().with_nullable(v.value.is_null()));
+        match (found, parts) {
+            (Ok(_), [name]) => Err(SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{}\" is ambiguous", name.name))
+                .with_detail("It could refer to either a PL/pgSQL variable or a table column.")
+                .at(pos)),
+            (Err(e), [_]) if e.code == state::UNDEFINED_COLUMN => Ok(x),
+            (Err(e), [_, field]) if e.code == state::UNDEFINED_TABLE => self.field(x, field),
+            (found, _) => found,
+        }
+    }
+
+    fn column_in_scope(&self, parts: &[Ident], env: &Env) -> Result<HirScalar, SqlError> {
         let pos = parts[0].pos;
         match parts {
             [col] => {

@@ -77,6 +77,44 @@ pub fn plan(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[(Value, 
     })
 }
 
+/// A variable of a block, as its statements see it.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    pub name: String,
+    pub value: Value,
+    pub ty: SqlType,
+}
+
+/// The plan of a statement in the code of DO: its parameters, and the variables that it may name where it reads or writes rows.
+pub fn plan_in_block(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[(Value, SqlType)], variables: &[Variable]) -> Result<Plan, SqlError> {
+    on_large_stack(|| {
+        let mut b = Binder::new(catalog);
+        b.params.borrow_mut().values = Some(params.to_vec());
+        // What is kept as text, as that of a view, can name none.
+        let rows = matches!(
+            stmt.statement,
+            Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) | Statement::CreateTableAs(_)
+        );
+        b.variables = if rows { variables } else { &[] };
+        b.statement(stmt, &stmt.statement)
+    })
+}
+
+/// The type that a name in a declaration means.
+pub fn variable_type(t: &ast::TypeName, catalog: &dyn SqlCatalog) -> Result<ColType, SqlError> {
+    Binder::new(catalog).resolve_type(t)
+}
+
+/// A value on its way into a variable: cast as assignment does, or else through its text.
+pub fn assigned(value: Value, from: &SqlType, to: &ColType, catalog: &dyn SqlCatalog) -> Result<HirScalar, SqlError> {
+    let b = Binder::new(catalog);
+    let e = HirScalar::Literal(value.clone(), from.clone().nullable().with_nullable(value.is_null()));
+    match b.try_coerce(e.clone(), to, CastContext::Assignment, 0)? {
+        Some(x) => Ok(x),
+        None => b.coerce(e, to, CastContext::Explicit, 0),
+    }
+}
+
 /// Binds a scalar over a relation's row: stored defaults (no columns) and checks.
 pub fn bind_scalar(text: &str, desc: &RelDesc, catalog: &dyn SqlCatalog) -> Result<HirScalar, SqlError> {
     let e = crate::parse::parse_expr(text)?;
@@ -290,6 +328,14 @@ impl Binder<'_> {
                 };
                 Ok(Plan::Explain(Box::new(ExplainPlan { stage: e.stage, analyze: e.analyze, options: plain_options(&e.options), target })))
             }
+            Statement::Do { code, language } => match language.as_ref().map_or("plpgsql", |l| l.name.as_str()) {
+                "plpgsql" => Ok(Plan::Do(Box::new(crate::parse::parse_block(code)?))),
+                l @ ("sql" | "c" | "internal") => {
+                    let e = SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("language \"{l}\" does not support inline code execution"));
+                    Err(e.with_hint("write the code in plpgsql"))
+                }
+                l => Err(SqlError::new(state::UNDEFINED_OBJECT, format!("language \"{l}\" does not exist"))),
+            },
             // LISTEN is refused, so there is nothing to stop: drivers say it when they reset a connection.
             Statement::Unsupported(what) if what == "UNLISTEN" => Ok(Plan::Nothing { tag: "UNLISTEN", notice: None }),
             // Space is reclaimed in the background and plans use no statistics: there is nothing left to do.
@@ -416,7 +462,7 @@ impl Binder<'_> {
         let mut order_by = b.order.clone();
         let natural = if b.natural { b.order.clone() } else { Vec::new() };
         // An order that nobody asked for is not worth holding a large result: relations come as they come, a function in its order anyway.
-        if b.natural && (is_one_call(&b.hir) || b.limit.is_none() && b.offset.is_none() && reads_relation(&b.hir)) {
+        if b.natural && (is_one_call(&b.hir) || b.limit.is_none() && b.offset.is_none() && !b.system && reads_relation(&b.hir)) {
             order_by.clear();
         }
         let known = |e: &Option<HirScalar>| match e {

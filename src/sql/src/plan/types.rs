@@ -212,6 +212,8 @@ pub enum Plan {
         is_move: bool,
         timeout_micros: Option<i64>,
     },
+    /// DO.
+    Do(Box<crate::ast::block::Block>),
     /// LOCK TABLE: nothing but that it stands in a block.
     Lock,
     /// None: ALL.

@@ -107,6 +107,10 @@ impl Binder<'_> {
         if let Some(ty) = self.catalog.resolve_type(&t.names) {
             let id = match &ty {
                 SqlType::UserMultirange(r) => r.oid,
+                SqlType::Array(element) => match &**element {
+                    SqlType::UserMultirange(r) => r.oid,
+                    element => element.oid(),
+                },
                 ty => ty.oid(),
             };
             // Objects that name it go with it. A row type's number is not its relation's, which is found below.

@@ -1,0 +1,88 @@
+--@new
+--@nosplit
+-- DO: blocks, variables, control structures, errors that are handled
+DO 'BEGIN CREATE TYPE mood AS ENUM (''sad'', ''ok''); EXCEPTION WHEN duplicate_object THEN null; END';
+DO 'BEGIN CREATE TYPE mood AS ENUM (''sad'', ''ok''); EXCEPTION WHEN duplicate_object THEN null; END';
+SELECT enum_range(NULL::mood), '_mood'::regtype::text, '{ok}'::_mood, to_regtype('_nope');
+CREATE TABLE t (id int PRIMARY KEY, v text);
+DO $$ BEGIN INSERT INTO t VALUES (1, 'a'), (2, 'b'); END $$;
+DO $$ BEGIN INSERT INTO t VALUES (3, 'c'); INSERT INTO t VALUES (1, 'x'); EXCEPTION WHEN unique_violation THEN INSERT INTO t VALUES (4, SQLSTATE || SQLERRM); END $$;
+SELECT * FROM t ORDER BY 1;
+DO $$ BEGIN INSERT INTO t VALUES (3, 'c'); BEGIN INSERT INTO t VALUES (1, 'x'); EXCEPTION WHEN integrity_constraint_violation THEN INSERT INTO t VALUES (5, 'h'); END; END $$;
+DO $$ BEGIN INSERT INTO t VALUES (6, 'c'); PERFORM 1 / 0; EXCEPTION WHEN unique_violation OR sqlstate '22003' THEN NULL; END $$;
+SELECT * FROM t ORDER BY 1;
+DO $$
+DECLARE r record; n int := 0; s text DEFAULT 'x'; c CONSTANT int = 5; w t.v%TYPE; a int[] := '{4,5}';
+BEGIN
+  FOR r IN SELECT * FROM t ORDER BY id LOOP
+    n := n + r.id;
+    CONTINUE WHEN r.id = 2;
+    w := r.v;
+  END LOOP;
+  INSERT INTO t VALUES (100, n || s || c || w || a[2]);
+  FOR i IN 1..3 LOOP INSERT INTO t VALUES (100 + i, 'up'); END LOOP;
+  FOR i IN REVERSE 10..1 BY 4 LOOP EXIT WHEN i < 3; INSERT INTO t VALUES (110 + i, 'down'); END LOOP;
+  SELECT count(*), max(v) INTO n, s FROM t WHERE id < 3;
+  INSERT INTO t VALUES (200, n || s || FOUND);
+  SELECT * INTO r FROM t WHERE id = 99;
+  INSERT INTO t VALUES (201, (r.id IS NULL)::text || FOUND);
+  UPDATE t SET v = s || '!' WHERE id = n RETURNING v INTO w;
+  INSERT INTO t VALUES (202, w);
+  IF n > 5 THEN INSERT INTO t VALUES (203, 'big'); ELSIF n = 2 THEN INSERT INTO t VALUES (203, 'two'); ELSE INSERT INTO t VALUES (203, 'other'); END IF;
+  EXECUTE 'INSERT INTO t VALUES ($1, $2), ($1 + 1, $2)' USING 204, s;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  EXECUTE format('SELECT v FROM %I WHERE id = $1', 't') INTO STRICT s USING 204;
+  INSERT INTO t VALUES (206, n || s);
+  WHILE n < 4 LOOP n := n + 1; END LOOP;
+  <<o>> LOOP LOOP n := n + 1; EXIT o WHEN n > 10; END LOOP; END LOOP o;
+  INSERT INTO t VALUES (207, n);
+  FOREACH s IN ARRAY ARRAY['p', 'q'] LOOP n := n + 1; INSERT INTO t VALUES (207 + n, s); END LOOP;
+  RETURN;
+  INSERT INTO t VALUES (300, 'never');
+END $$;
+SELECT * FROM t ORDER BY 1;
+DO $$ BEGIN SELECT 1; END $$;
+DO $$ BEGIN RAISE EXCEPTION 'bad %', 5 USING ERRCODE = 'unique_violation', HINT = 'h', DETAIL = 'd'; END $$;
+DO $$ BEGIN RAISE EXCEPTION 'bad'; END $$;
+DO $$ BEGIN RAISE division_by_zero; END $$;
+DO $$ BEGIN RAISE SQLSTATE '22012'; END $$;
+DO $$ BEGIN RAISE; END $$;
+DO $$ BEGIN RAISE NOTICE '%'; END $$;
+DO $$ BEGIN BEGIN PERFORM 1 / 0; EXCEPTION WHEN OTHERS THEN RAISE; END; END $$;
+DO $$ BEGIN ASSERT 1 = 2, 'no'; EXCEPTION WHEN OTHERS THEN NULL; END $$;
+DO $$ DECLARE id int := 1; BEGIN PERFORM id FROM t; END $$;
+DO $$ DECLARE x int := 1; BEGIN y := 1; END $$;
+DO $$ DECLARE x CONSTANT int := 1; BEGIN x := 2; END $$;
+DO $$ DECLARE x int NOT NULL := 1; BEGIN x := NULL; END $$;
+DO $$ DECLARE x int; BEGIN x := 'abc'::text; END $$;
+DO $$ DECLARE x varchar(2); BEGIN x := 'abc'; END $$;
+DO $$ DECLARE x int; BEGIN SELECT 1 INTO STRICT x WHERE false; END $$;
+DO $$ DECLARE x int; BEGIN SELECT g INTO STRICT x FROM generate_series(1, 2) g; END $$;
+DO $$ BEGIN EXECUTE NULL; END $$;
+DO $$ BEGIN EXIT; END $$;
+DO $$ BEGIN FOO; END $$;
+DO $$ BEGIN END $$ LANGUAGE sql;
+DO $$ BEGIN END $$ LANGUAGE foo;
+DO LANGUAGE plpgsql $$ <<a>> BEGIN EXIT a; INSERT INTO t VALUES (301, 'never'); END $$;
+DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conname = 'ck') THEN ALTER TABLE t ADD CONSTRAINT ck CHECK (id > 0); END IF; END $$;
+DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conname = 'ck') THEN ALTER TABLE t ADD CONSTRAINT ck CHECK (id > 0); END IF; END $$;
+INSERT INTO t VALUES (-1);
+DO $$ DECLARE v2 text := 'w'; i int := 1; BEGIN INSERT INTO t (id, v) VALUES (i, v2) ON CONFLICT (id) DO UPDATE SET v = excluded.v || v2; DELETE FROM t WHERE id > i; END $$;
+SELECT * FROM t ORDER BY 1;
+BEGIN;
+DO $$ BEGIN INSERT INTO t VALUES (7); END $$;
+DO $$ BEGIN INSERT INTO t VALUES (8); RAISE EXCEPTION 'x'; EXCEPTION WHEN raise_exception THEN NULL; END $$;
+SELECT * FROM t ORDER BY 1;
+ROLLBACK;
+SELECT * FROM t ORDER BY 1;
+DO $$ DECLARE r record; BEGIN FOR r IN SELECT relname FROM pg_class WHERE relname = 't' LOOP EXECUTE 'DROP TABLE ' || quote_ident(r.relname); END LOOP; END $$;
+SELECT * FROM t;
+CREATE TABLE z (z int, a _mood, m int PRIMARY KEY, c _int4, b text);
+CREATE INDEX z_b ON z (b);
+-- programs take the columns of a table as they come
+SELECT a.attname, c.relname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid WHERE relname = 'z' AND attnum > 0;
+SELECT c.column_name, t.typname FROM information_schema.columns c JOIN pg_type t ON t.typname = c.udt_name LEFT JOIN pg_description d ON d.objsubid = c.ordinal_position AND d.objoid = 'z'::regclass WHERE table_name = 'z';
+SELECT string_agg(column_name, ',') FROM information_schema.columns c, pg_type t WHERE t.typname = c.udt_name AND table_name = 'z';
+SELECT relname, n_dead_tup, last_vacuum FROM pg_stat_user_tables WHERE relname = 'z';
+SELECT relname, schemaname = current_schema() FROM pg_statio_all_tables WHERE relname = 'z';
+SELECT relname, indexrelname, idx_scan FROM pg_stat_user_indexes WHERE relname = 'z' ORDER BY 2;
