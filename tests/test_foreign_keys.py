@@ -201,3 +201,24 @@ def test_keys_that_wait_for_the_commit(riverdelta):
         assert a.execute("SELECT * FROM dk ORDER BY id").fetchall() == [(1, 2), (2, 1), (7, 2)]
         with pytest.raises(psycopg.errors.UniqueViolation):
             a.execute("INSERT INTO dk VALUES (2, 2)")
+
+
+def test_all_that_keeps_a_table_from_going_is_told(pg, db):
+    """Of one table, of several, with views and foreign keys: the lines that PostgreSQL tells."""
+    pg.sql("CREATE DATABASE kept")
+    with psycopg.connect(pg.dsn.replace("dbname=postgres", "dbname=kept"), autocommit=True) as judge:
+        told = []
+        for c in (judge, db):
+            c.execute("CREATE TABLE kept_p (id int PRIMARY KEY)")
+            c.execute("CREATE TABLE kept_c (id int PRIMARY KEY, p int REFERENCES kept_p, self int REFERENCES kept_c)")
+            c.execute("CREATE VIEW kept_v AS SELECT * FROM kept_p")
+            c.execute("CREATE VIEW kept_w AS SELECT * FROM kept_c")
+            mine = []
+            for drop in ("kept_p", "kept_c", "kept_p, kept_c", "kept_c, kept_p"):
+                with pytest.raises(psycopg.errors.DependentObjectsStillExist) as e:
+                    c.execute(f"DROP TABLE {drop}")
+                mine.append((e.value.diag.message_primary, sorted(e.value.diag.message_detail.splitlines()), e.value.diag.message_hint))
+            c.execute("DROP VIEW kept_v, kept_w")
+            c.execute("DROP TABLE kept_p, kept_c")
+            told.append(mine)
+        assert told[0] == told[1]

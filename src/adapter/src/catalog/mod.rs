@@ -8,6 +8,7 @@ pub mod item;
 
 pub use item::*;
 
+use crate::builtin::quote_if_needed;
 use repr::error::state;
 use repr::{GlobalId, SqlError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -156,8 +157,11 @@ impl Catalog {
             self.collect_drop(*id, ids, cascade, &mut order, &mut seen, &mut blockers);
         }
         if !blockers.is_empty() {
-            let first = ids.iter().find_map(|i| self.items.get(i)).map(|i| i.told()).unwrap_or_default();
-            let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop {first} because other objects depend on it"));
+            let what = match ids {
+                [one] => format!("cannot drop {} because other objects depend on it", self.items.get(one).map(|i| i.told()).unwrap_or_default()),
+                _ => "cannot drop desired object(s) because other objects depend on them".into(),
+            };
+            let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, what);
             return Err(e.with_detail(blockers.join("\n")).with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
         Ok(order)
@@ -186,6 +190,10 @@ impl Catalog {
                 blockers.push(format!("{} depends on {}", d.told(), item.told()));
             }
             self.collect_drop(d.id, roots, cascade, order, seen, blockers);
+        }
+        if !cascade {
+            let others = self.referring(id).into_iter().filter(|(child, _)| !roots.contains(&child.id) && !seen.contains(&child.id));
+            blockers.extend(others.map(|(child, key)| format!("constraint {} on {} depends on {}", quote_if_needed(&key.name), child.told(), item.told())));
         }
         order.push(id);
         // A column's own sequences go with it.

@@ -484,7 +484,7 @@ impl Session {
             return self.drop_indexes(&roots).await;
         }
         let order = catalog.drop_order(&roots, p.cascade)?;
-        let (unlinked, also) = self.unlink(&catalog, &order, p.cascade)?;
+        let (unlinked, also) = unlink(&catalog, &order);
         ops.extend(unlinked);
         // What is in a dropped schema was not named itself.
         let named: Vec<GlobalId> = p.objects.iter().map(|o| o.id).collect();
@@ -509,30 +509,6 @@ impl Session {
         } else {
             format!("{}.{}", quote_if_needed(&item.schema), quote_if_needed(&item.name))
         }
-    }
-
-    /// Takes foreign keys to the tables that go from those that stay; also what a notice says of them. Errors: 2BP01 without `cascade`.
-    fn unlink(&self, catalog: &Catalog, gone: &[GlobalId], cascade: bool) -> Result<(Vec<Op>, Vec<String>), SqlError> {
-        let (mut ops, mut told, mut blockers): (Vec<Op>, Vec<String>, Vec<String>) = (vec![], vec![], vec![]);
-        let mut children: std::collections::BTreeMap<GlobalId, Item> = Default::default();
-        for parent in gone {
-            for (child, key) in catalog.referring(*parent).into_iter().filter(|c| !gone.contains(&c.0.id)) {
-                let constraint = format!("constraint {} on {}", quote_if_needed(&key.name), child.told());
-                blockers.extend(catalog.item(*parent).map(|p| format!("{constraint} depends on {}", p.told())));
-                told.push(format!("drop cascades to {constraint}"));
-                let item = children.entry(child.id).or_insert_with(|| (**child).clone());
-                if let ItemKind::Table(t) = &mut item.kind {
-                    t.foreign.retain(|f| f.name != key.name);
-                }
-            }
-        }
-        if let (Some(_), false) = (blockers.first(), cascade) {
-            let first = gone.last().and_then(|id| catalog.item(*id)).map_or_else(String::new, |i| i.told());
-            let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop {first} because other objects depend on it"));
-            return Err(e.with_detail(blockers.join("\n")).with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
-        ops.extend(children.into_values().map(|item| Op::Update { item: Box::new(item) }));
-        Ok((ops, told))
     }
 
     /// Errors: 42P16 for a foreign key between a temporary and a lasting table.
@@ -867,4 +843,20 @@ fn part_commented(mut item: Item, name: String, index: bool, text: Option<String
     item.constraint_comments.retain(|c| (c.name.as_str(), c.index) != (name.as_str(), index));
     item.constraint_comments.extend(text.map(|text| ConstraintComment { name, index, text }));
     Op::Update { item: Box::new(item) }
+}
+
+/// Takes foreign keys to the tables that go from those that stay; also what a notice says of them.
+fn unlink(catalog: &Catalog, gone: &[GlobalId]) -> (Vec<Op>, Vec<String>) {
+    let mut told = Vec::new();
+    let mut children: std::collections::BTreeMap<GlobalId, Item> = Default::default();
+    for parent in gone {
+        for (child, key) in catalog.referring(*parent).into_iter().filter(|c| !gone.contains(&c.0.id)) {
+            told.push(format!("drop cascades to constraint {} on {}", quote_if_needed(&key.name), child.told()));
+            let item = children.entry(child.id).or_insert_with(|| (**child).clone());
+            if let ItemKind::Table(t) = &mut item.kind {
+                t.foreign.retain(|f| f.name != key.name);
+            }
+        }
+    }
+    (children.into_values().map(|item| Op::Update { item: Box::new(item) }).collect(), told)
 }

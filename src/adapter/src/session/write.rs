@@ -444,6 +444,7 @@ impl Session {
             let found = self.rows_with_keys(item, arbiter, &rows, ctx).await?;
             let mut map: BTreeMap<Vec<u8>, (Row, bool)> = BTreeMap::new();
             for row in found {
+                ctx.interrupt.check()?;
                 map.extend(arbiter.bytes(&row, types, ctx)?.map(|k| (k, (row, false))));
             }
             // Other parts of the statement have put rows there, or taken them out.
@@ -459,6 +460,7 @@ impl Session {
         let mut changes: Vec<Change> = Vec::new();
         let mut affected = Vec::new();
         for row in rows {
+            ctx.interrupt.check()?;
             let keys = arbiters.iter().map(|a| a.bytes(&row, types, ctx)).collect::<Result<Vec<_>, _>>()?;
             let hit = keys.iter().zip(&existing).find_map(|(key, map)| map.get(key.as_ref()?).cloned());
             let Some((old, ours)) = hit else {

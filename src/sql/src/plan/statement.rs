@@ -344,7 +344,7 @@ impl Binder<'_> {
             Statement::Unsupported(what) if what == "LISTEN" || what == "NOTIFY" => {
                 Err(SqlError::unsupported(what, "SUBSCRIBE to a table or view tells of its changes as they are committed"))
             }
-            Statement::Unsupported(what) => Err(SqlError::unsupported(what, "see the list of statements in the documentation")),
+            Statement::Unsupported(what) => Err(SqlError::unsupported(what, instead_of(what))),
         }
     }
 
@@ -791,5 +791,18 @@ fn is_one_call(h: &Hir) -> bool {
         Hir::Map { input, scalars } => alone(scalars) && is_one_call(input),
         Hir::Filter { input, predicates } => alone(predicates) && is_one_call(input),
         _ => false,
+    }
+}
+
+/// What to do instead of a statement that there is not.
+fn instead_of(what: &str) -> &'static str {
+    match what.rsplit(' ').next().unwrap_or_default() {
+        "FUNCTION" | "PROCEDURE" | "AGGREGATE" | "CALL" => "write the expression in a view, or the steps in a DO block",
+        "TRIGGER" | "RULE" => "a materialized view keeps what follows from a table, SUBSCRIBE tells of its changes",
+        "ROLE" | "USER" | "GROUP" | "POLICY" | "GRANT" | "REVOKE" => "every user that is let in may do everything: leave it out",
+        "EXTENSION" => "leave it out: what is built in stands in docs/sql/README.md",
+        "PUBLICATION" => "SUBSCRIBE, also through COPY, tells of changes",
+        "SERVER" | "FOREIGN" => "CREATE SOURCE reads from Kafka, PostgreSQL and files",
+        _ => "docs/sql/README.md lists the statements that there are",
     }
 }
