@@ -72,6 +72,8 @@ fn a_writer_that_is_faster_does_not_hold_the_snapshot_up() {
             while written < BYTES_MAX && !done.load(std::sync::atomic::Ordering::Relaxed) {
                 append(&path, &block);
                 written += block.len();
+                // Faster than lines are read, and yet a source that is slow to start opens the file before the last block.
+                std::thread::sleep(Duration::from_millis(3));
             }
             written
         });
