@@ -115,6 +115,11 @@ impl Packed {
         of == key
     }
 
+    /// The place of a key in the index, taken or free.
+    fn entry<'i>(&self, index: &'i mut HashTable<Place>, key: &[u8]) -> Entry<'i, Place> {
+        index.entry(self.hash(key), |p| self.has_key(*p, key), |p| self.hash_row(self.row(*p)))
+    }
+
     fn new_slab(&mut self, bytes: usize) -> usize {
         let slab = Slab { bytes: Vec::with_capacity(bytes), live: 0 };
         self.held += slab.bytes.capacity();
@@ -193,7 +198,7 @@ impl KeyedRows {
         let is_prefix = key.iter().enumerate().all(|(i, c)| i == *c);
         let all = key.len() == types.len();
         let codec = RowCodec::new(types);
-        let is_row = is_prefix && all && !codec.has_suffixes();
+        let is_row = is_prefix && all && codec.key_is_row();
         let (hasher, slabs, free, open, sparse, held) = Default::default();
         let rows = Packed { codec, key, is_prefix, is_row, hasher, slabs, free, open, sparse, held };
         KeyedRows { index: HashTable::new(), rows }
@@ -230,7 +235,7 @@ impl KeyedRows {
             rows.codec.key_of(row, &rows.key, &mut of);
             of == key
         });
-        let old = match self.index.entry(rows.hash(key), |p| rows.has_key(*p, key), |p| rows.hash_row(rows.row(*p))) {
+        let old = match rows.entry(&mut self.index, key) {
             Entry::Occupied(mut found) => {
                 let p = found.get_mut();
                 let old: Box<[u8]> = rows.row(*p).into();
@@ -252,7 +257,7 @@ impl KeyedRows {
     /// `row` is what `key` has from now on, if it has none: whether it had none.
     pub fn insert_new(&mut self, key: &[u8], row: &[u8]) -> bool {
         let rows = &mut self.rows;
-        let Entry::Vacant(free) = self.index.entry(rows.hash(key), |p| rows.has_key(*p, key), |p| rows.hash_row(rows.row(*p))) else { return false };
+        let Entry::Vacant(free) = rows.entry(&mut self.index, key) else { return false };
         free.insert(rows.push(row));
         // A slab that is full now may be one to be emptied.
         self.tidy();

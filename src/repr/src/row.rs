@@ -143,11 +143,6 @@ impl RowCodec {
         !self.any_suffix
     }
 
-    /// Whether rows may have bytes beyond their key's: some type's equal values differ.
-    pub(crate) fn has_suffixes(&self) -> bool {
-        self.any_suffix
-    }
-
     /// Appends row bytes of row `i` of each column to `bytes`, one row after another, and its end to `ends`.
     pub fn encode_rows(&self, cols: &[ArrayRef], len: usize, bytes: &mut Vec<u8>, ends: &mut Vec<u32>) {
         self.encode(cols, len, self.any_suffix, bytes, ends);

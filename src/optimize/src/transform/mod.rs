@@ -46,7 +46,8 @@ use repr::{ColType, SqlError, Value};
 const ROUNDS_MAX: usize = 20; // each round does what the last made possible; deep view stacks took 6
 
 /// Runs the pipeline.
-/// Errors: 57014 once the statement is to end. Of a one-off query, what a constant in it fails with, where its value could be asked for: as in Postgres, also if no row asks.
+/// Errors: 57014 once the statement is to end. Of a one-off query, what a constant in it fails with, where its value could be asked for: as in
+/// Postgres, also if no row asks.
 pub(crate) fn run(mut mir: Mir, ctx: &OptimizeCtx) -> Result<Mir, SqlError> {
     let written = if ctx.one_off { failing_constants(&mir, ctx) } else { vec![] };
     normalize(&mut mir, ctx)?;
