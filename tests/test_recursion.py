@@ -35,6 +35,16 @@ VIEWS = {
                            FROM (SELECT DISTINCT whole FROM part) t""",
     "two (b)": """WITH RECURSIVE r(b) AS (SELECT b FROM edge WHERE a = 1 UNION SELECT e.b FROM r JOIN edge e ON e.a = r.b),
                   s(b) AS (SELECT b FROM r WHERE b % 2 = 0 UNION SELECT e.b FROM s JOIN edge e ON e.a = s.b AND e.w < 3) SELECT b FROM s""",
+    # A recursion in each round of another.
+    "parts_and_edges (n)": """WITH RECURSIVE t(n) AS (SELECT 1 UNION
+                                (WITH RECURSIVE s(i) AS (SELECT n FROM t UNION SELECT e.b FROM s JOIN edge e ON e.a = s.i AND e.w < 3)
+                                 SELECT p.part FROM s JOIN part p ON p.whole = s.i)) SELECT n FROM t""",
+    "deepest (n)": """WITH RECURSIVE t(n) AS (SELECT a FROM edge UNION
+                        SELECT q.m FROM t, LATERAL (WITH RECURSIVE s(i) AS (SELECT t.n UNION SELECT p.part FROM s JOIN part p ON p.whole = s.i)
+                                                    SELECT max(i) AS m FROM s) q) SELECT n FROM t""",
+    "sums (n, k)": """WITH RECURSIVE t(n, k) AS (SELECT 1::bigint, 0 UNION ALL
+                        SELECT n + (WITH RECURSIVE s(i) AS (SELECT t.k + 1 UNION SELECT e.b FROM s JOIN edge e ON e.a = s.i) SELECT count(*) FROM s), k + 1
+                        FROM t WHERE k < 5) SELECT n, k FROM t""",
 }
 
 

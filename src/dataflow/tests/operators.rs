@@ -113,9 +113,45 @@ fn recursion_limits() {
     assert_eq!(db.once(reach(e, Some(2), true)).unwrap(), ints(two));
     assert_eq!(db.once(reach(e, Some(2), false)).unwrap_err().code.as_str(), "54000");
     assert_eq!(db.once(reach(e, Some(100), false)).unwrap().len(), 10);
-    let nested =
-        lir(int8(2), LirKind::LetRec { bindings: vec![(LocalId(7), reach(e, None, false))], limit: None, return_at_limit: false, body: Box::new(get(e, 2)) });
-    assert_eq!(db.once(nested).unwrap_err().code.as_str(), "0A000");
+}
+
+/// Two and three recursions one in another, where the inner ones read what the outer make: each round of the outer takes the pairs that are
+/// connected by the edges and by its own pairs, the other way round too.
+#[test]
+fn recursion_in_recursion() {
+    let ids = [LocalId(7), LocalId(8), LocalId(9)];
+    let local = |n: usize| lir(int8(2), LirKind::Get { id: Id::Local(ids[n]) });
+    let rec = |n: usize, value: Lir, body: Lir| {
+        lir(int8(2), LirKind::LetRec { bindings: vec![(ids[n], value)], limit: None, return_at_limit: false, body: Box::new(body) })
+    };
+    // outer = edges ∪ (inner, turned);  inner = outer ∪ inner ∘ outer
+    let both = |e: GlobalId| {
+        let step = project(join(local(1), &[1], local(0), &[0]), &[0, 3]);
+        let inner = rec(1, distinct(union(vec![local(0), step])), local(1));
+        rec(0, distinct(union(vec![get(e, 2), project(inner, &[1, 0])])), local(0))
+    };
+    for workers in [1, 2] {
+        let mut db = Db::new(workers);
+        let e = db.shard(int8(2));
+        let (_, _, index) = db.view(both(e), vec![0]);
+        // All of these are reachable from all of them.
+        let pairs = |nodes: &[i64]| -> Vec<(Row, Diff)> { nodes.iter().flat_map(|a| nodes.iter().map(move |b| (row(&[*a, *b]), 1))).collect() };
+        let expect = |db: &mut Db, want: Vec<(Row, Diff)>| {
+            let want = bag(want.iter().map(|(r, d)| (r, *d)));
+            assert_eq!(db.scan(index, 2, db.now).unwrap(), want);
+            assert_eq!(db.once(both(e)).unwrap(), want);
+        };
+        db.tick(vec![(e, ups(&[(&[1, 2], 1), (&[2, 3], 1), (&[3, 4], 1)]))]);
+        expect(&mut db, pairs(&[1, 2, 3, 4]));
+        db.tick(vec![(e, ups(&[(&[2, 3], -1)]))]);
+        expect(&mut db, [pairs(&[1, 2]), pairs(&[3, 4])].concat());
+        db.tick(vec![(e, ups(&[(&[4, 1], 1)]))]);
+        expect(&mut db, pairs(&[1, 2, 3, 4]));
+        db.tick(vec![(e, ups(&[(&[1, 2], -1), (&[3, 4], -1), (&[4, 1], -1)]))]);
+        expect(&mut db, vec![]);
+        let three = rec(2, rec(0, rec(1, union(vec![local(0), local(1), local(2)]), local(1)), local(0)), local(2));
+        assert_eq!(db.once(three).unwrap_err().code.as_str(), "0A000");
+    }
 }
 
 /// `filter` fails on rows whose column 1 is 0.

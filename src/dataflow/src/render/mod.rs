@@ -20,6 +20,7 @@ mod let_rec;
 mod mfp;
 mod order;
 mod reduce;
+mod round;
 mod threshold;
 mod top_k;
 mod wanted;
@@ -91,7 +92,7 @@ pub trait RenderTime: Time + WireTime {
         out_types: &[ColType],
         env: &Rc<Env>,
     ) -> (Updates<'s, Self>, Updates<'s, Self>);
-    /// Renders the bindings of a recursion and binds them: only ever called in the outer time.
+    /// Renders the bindings of a recursion and binds them.
     fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], limit: Option<u64>, return_at_limit: bool);
 }
 
@@ -135,13 +136,13 @@ impl RenderTime for Timestamp {
     }
 }
 
-impl RenderTime for let_rec::Round {
+impl RenderTime for round::Round {
     const TOTAL: bool = false;
     fn system(&self) -> Timestamp {
         self.outer
     }
     fn at(t: Timestamp) -> Self {
-        timely::order::Product::new(t, 0)
+        timely::order::Product::new(t, round::Rounds::default())
     }
     fn arrange<'s>(
         stream: Stream<'s, Self, Block<Self, Diff>>,
@@ -170,12 +171,8 @@ impl RenderTime for let_rec::Round {
     ) -> (Updates<'s, Self>, Updates<'s, Self>) {
         reduce::general(rows, layout, arity, inputs, out_types, env)
     }
-    fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], _: Option<u64>, _: bool) {
-        // `let_rec::unsupported` refused it before.
-        let failed = cx.failed(SqlError::internal("recursion inside recursion"));
-        for (id, l) in bindings {
-            cx.bind(Id::Local(*id), l.types.clone(), failed.clone());
-        }
+    fn render_rec(cx: &mut Context<'_, Self>, bindings: &[(LocalId, Lir)], limit: Option<u64>, return_at_limit: bool) {
+        let_rec::render_inner(cx, bindings, limit, return_at_limit)
     }
 }
 
@@ -199,12 +196,14 @@ struct Bound<'s, T: RenderTime> {
 pub struct Context<'s, T: RenderTime> {
     pub scope: Scope<'s, T>,
     pub env: Rc<Env>,
+    /// Recursions around within the scope.
+    depth: usize,
     bound: BTreeMap<Id, Bound<'s, T>>,
 }
 
 impl<'s, T: RenderTime> Context<'s, T> {
     pub fn new(scope: Scope<'s, T>, env: Rc<Env>) -> Self {
-        Context { scope, env, bound: BTreeMap::new() }
+        Context { scope, env, depth: 0, bound: BTreeMap::new() }
     }
 
     /// Makes `collection` known by `id`, replacing what was.

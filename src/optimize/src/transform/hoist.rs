@@ -4,7 +4,7 @@
 //!   LetRec outer = f(LetRec inner = ... in b)  in c     =>     Let i = (LetRec inner = ... in b)  in  LetRec outer = f(i) in c
 //! ```
 //!
-//! The engine has no recursion inside a recursion; a rule that reads the outer one's bindings stays where it is.
+//! A rule that reads the outer one's bindings stays where it is, and goes its rounds anew in each round of the outer.
 
 use super::take;
 use plan::{Id, LocalId, Mir};
@@ -70,6 +70,7 @@ fn pull(mir: &mut Mir, inside: &mut BTreeSet<LocalId>, next: &mut u64, out: &mut
                 return pull(mir, inside, next, out);
             }
         }
+        inside.extend(bindings.iter().map(|b| b.id));
     }
     for c in mir.children_mut() {
         pull(c, inside, next, out);
@@ -152,6 +153,15 @@ mod tests {
         assert_eq!(**body, rec(1, get(1).union(get(id.0)), get(1)));
 
         let open = rec(1, rec(2, get(2).union(get(1)), get(2)), get(1));
+        let mut after = open.clone();
+        inner_recursions(&mut after);
+        assert_eq!(after, open);
+    }
+
+    #[test]
+    fn what_reads_an_inner_recursion_stays_with_it() {
+        let read = Mir::Let { id: LocalId(3), value: get(2).boxed(), body: get(3).boxed() };
+        let open = rec(1, rec(2, get(2).union(get(1)), read), get(1));
         let mut after = open.clone();
         inner_recursions(&mut after);
         assert_eq!(after, open);

@@ -279,6 +279,17 @@ impl Binder<'_> {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "FOR UPDATE/SHARE in a recursive query is not implemented").at(q.pos));
         }
         let within = |what: &str| bad(format!("recursive reference to query \"{name}\" must not appear within {what}"));
+        if self_references(q, name) > 1 {
+            return more_than_once(name, pos);
+        }
+        for c in q.with.iter().flat_map(|w| &w.ctes) {
+            if let CteBody::Query(inner) = &c.query {
+                self.check_recursive_term(name, inner, pos)?;
+            }
+            if c.name.name == name {
+                return Ok(());
+            }
+        }
         match &q.body {
             QueryBody::SetOp { op, left, right, .. } => match op {
                 SetOp::Except if mentions(right, name) => within("EXCEPT"),
@@ -406,10 +417,7 @@ fn references(t: &TableRef, name: &str, nulled: bool, count: &mut usize) -> Opti
         }
         TableRef::Subquery { query, .. } => {
             if mentions(query, name) {
-                *count += match &query.body {
-                    QueryBody::SetOp { left, right, .. } => usize::from(mentions(left, name)) + usize::from(mentions(right, name)),
-                    _ => 1,
-                };
+                *count += self_references(query, name).max(1);
                 if nulled {
                     return Some("an outer join");
                 }
@@ -427,6 +435,28 @@ fn references(t: &TableRef, name: &str, nulled: bool, count: &mut usize) -> Opti
             references(left, name, l, count).or_else(|| references(right, name, r, count))
         }
     }
+}
+
+/// How often a query names `name` in FROM, at any depth.
+fn self_references(q: &Query, name: &str) -> usize {
+    let items: Vec<&Cte> = q.with.iter().flat_map(|w| &w.ctes).collect();
+    let of_item = |c: &&Cte| if let CteBody::Query(inner) = &c.query { self_references(inner, name) } else { 0 };
+    let inside: usize = items.iter().map(of_item).sum();
+    if items.iter().any(|c| c.name.name == name) {
+        return inside;
+    }
+    inside
+        + match &q.body {
+            QueryBody::SetOp { left, right, .. } => self_references(left, name) + self_references(right, name),
+            QueryBody::Values(_) => 0,
+            QueryBody::Select(s) => {
+                let mut count = 0;
+                s.from.iter().for_each(|t| {
+                    references(t, name, false, &mut count);
+                });
+                count
+            }
+        }
 }
 
 /// `c(a, b)`: the first columns get these names.
