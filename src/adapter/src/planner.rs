@@ -657,6 +657,7 @@ pub fn type_by_oid(catalog: &Catalog, oid: u32) -> Option<SqlType> {
         ItemKind::Type(t @ SqlType::UserRange(r)) if r.multirange_oid == oid => Some(t.range_partner()),
         ItemKind::Type(t @ SqlType::UserRange(r)) if r.multirange_array_oid == oid => Some(t.range_partner().array_of()),
         _ if i.row_type_oid() == oid => i.row_type(),
+        _ if i.row_array_oid() == oid => i.row_type().map(SqlType::array_of),
         _ => None,
     })
 }

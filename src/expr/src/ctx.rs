@@ -1,8 +1,9 @@
 //! What an evaluation may know beside its arguments: session settings, the time, the catalog.
 
+use repr::error::state;
 use repr::interrupt::Interrupt;
 pub use repr::{DateFormat, DateOrder, DateStyle, IntervalStyle};
-use repr::{SqlError, SqlType, TextStyle, Timestamp};
+use repr::{SqlError, SqlType, TextStyle, Timestamp, Value};
 use std::sync::Arc;
 
 /// The settings and times that stable functions read. A maintained view captures one at its creation (DECISIONS 18);
@@ -109,6 +110,37 @@ pub trait CatalogView: Send + Sync {
     fn owned_sequence(&self, _table: u32, _column: &str) -> Result<Option<String>, SqlError> {
         Ok(None)
     }
+    /// `pg_index.indkey`: the numbers of an index's columns, 0 for an expression.
+    fn index_columns(&self, _index: u32) -> Vec<i16> {
+        Vec::new()
+    }
+    /// What `pg_sequence_parameters` returns, column by column. Errors: XX000 for what is no sequence.
+    fn sequence_parameters(&self, sequence: u32) -> Result<Vec<Value>, SqlError> {
+        Err(SqlError::internal(format!("cache lookup failed for sequence {sequence}")))
+    }
+    /// The kind of an object and what it is called, if it is there. Errors: XX000 for a class that has no names.
+    fn object(&self, class: u32, _oid: u32, _column: i32) -> Result<(&'static str, Option<ObjectName>), SqlError> {
+        Err(SqlError::internal(format!("unrecognized object class: {class}")))
+    }
+    /// Class, OID and column of what is called so. Errors: 22023 for a kind or a list that is none, those of what does not exist.
+    fn object_address(&self, kind: &str, _names: &[String], _args: &[String]) -> Result<(u32, u32, i32), SqlError> {
+        Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized object type \"{kind}\"")))
+    }
+}
+
+/// What an object is called, in the forms of `pg_describe_object` and its kin.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectName {
+    /// For people, with the schema where it is not visible.
+    pub description: String,
+    /// Of what is unique by schema and name, both quoted where they must be.
+    pub schema: Option<String>,
+    pub name: Option<String>,
+    /// The whole name, always with the schema.
+    pub identity: String,
+    /// What `pg_get_object_address` finds it by.
+    pub names: Vec<String>,
+    pub args: Vec<String>,
 }
 
 fn no_session() -> SqlError {

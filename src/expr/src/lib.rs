@@ -32,7 +32,7 @@ pub mod table;
 pub mod window;
 
 pub use agg::{Accum, AggDef, AggKind, Aggregate};
-pub use ctx::{Backend, CatalogView, EvalCtx};
+pub use ctx::{Backend, CatalogView, EvalCtx, ObjectName};
 pub use eval::{call_values, eval, eval_const, eval_row, eval_whole, Evaluated};
 pub use func::FuncDef;
 pub use random::Random;

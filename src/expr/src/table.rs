@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 mod json;
 /// Functions over the system.
 mod system;
-pub use system::time_zones;
+pub use system::{build_settings, time_zones, zone_abbreviations};
 /// Functions of text search.
 mod tsearch;
 

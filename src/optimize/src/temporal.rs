@@ -82,12 +82,16 @@ fn allowed(s: &Scalar) -> Result<(), SqlError> {
     }
 }
 
+/// `age` of a transaction's number; those of times are named so too.
+const AGE_OF_XID: u32 = 1181;
+
 /// Functions whose value is who asks, or in which transaction.
 pub(crate) fn is_session(func: &FuncDef) -> bool {
     let who = matches!(func.name, "current_user" | "session_user" | "user" | "current_role" | "pg_backend_pid" | "pg_my_temp_schema");
     let whence = matches!(func.name, "inet_client_addr" | "inet_client_port" | "inet_server_addr" | "inet_server_port");
-    let transaction = ["txid_current", "txid_current_if_assigned", "pg_current_xact_id", "pg_current_xact_id_if_assigned"];
-    who || whence || transaction.contains(&func.name)
+    let current = ["txid_current", "txid_current_if_assigned", "pg_current_xact_id", "pg_current_xact_id_if_assigned"];
+    let snapshot = ["txid_current_snapshot", "pg_current_snapshot", "txid_status", "pg_xact_status", "mxid_age"];
+    who || whence || current.contains(&func.name) || snapshot.contains(&func.name) || func.oid == AGE_OF_XID
 }
 
 fn misplaced(s: &Scalar) -> SqlError {

@@ -20,7 +20,7 @@ use crate::jsonb;
 use crate::numeric::Numeric;
 use crate::range::{self, Bound};
 use crate::style::TextStyle;
-use crate::text;
+use crate::text::{self, snapshot::Snapshot};
 use crate::tsearch::{TsQuery, TsVector};
 use crate::types::SqlType;
 use crate::value::{ArrayValue, InetValue, Interval, RangeValue, TimeTz, Value};
@@ -45,7 +45,15 @@ const FAMILY_V6: u8 = 3;
 /// Whether the binary form of a type has text in it, which is in the client's encoding.
 pub fn has_text(ty: &SqlType) -> bool {
     match ty.base() {
-        SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Name | SqlType::Char | SqlType::Unknown | SqlType::Json | SqlType::Jsonb => true,
+        SqlType::Text
+        | SqlType::Varchar
+        | SqlType::Bpchar
+        | SqlType::Name
+        | SqlType::Char
+        | SqlType::Unknown
+        | SqlType::Json
+        | SqlType::Jsonb
+        | SqlType::RefCursor => true,
         SqlType::JsonPath | SqlType::Enum(_) | SqlType::TsVector | SqlType::TsQuery | SqlType::Map(_) => true,
         SqlType::Record(r) => r.fields.is_empty() || r.fields.iter().any(|f| has_text(&f.1.ty)),
         other => elem_type(other).is_some_and(has_text),
@@ -79,11 +87,17 @@ pub fn write_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
             SqlType::Enum(e) => out.extend_from_slice(e.label(*v).as_bytes()),
             _ => out.extend_from_slice(&v.to_be_bytes()),
         },
+        Value::UInt8(v) if *ty == SqlType::Tid => out.extend_from_slice(&v.to_be_bytes()[2..]),
         Value::UInt8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Numeric(n) => put_numeric(n, out),
         Value::Text(s) => {
+            if matches!(ty, SqlType::Snapshot | SqlType::TxidSnapshot) {
+                let s = Snapshot::parse(s).unwrap_or_default();
+                put_i32(s.xip.len() as i32, out);
+                return [s.xmin, s.xmax].iter().chain(&s.xip).for_each(|x| out.extend_from_slice(&x.to_be_bytes()));
+            }
             if *ty == SqlType::JsonPath {
                 out.push(1);
             }
@@ -318,7 +332,8 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
         SqlType::Int4 => Value::Int4(r.i32()?),
         SqlType::Int8 => Value::Int8(r.i64()?),
         SqlType::UInt2 => Value::UInt2(r.u16()?),
-        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) => Value::UInt4(r.u32()?),
+        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Cid | SqlType::Reg(_) => Value::UInt4(r.u32()?),
+        SqlType::Tid => Value::UInt8(u64::from(r.u32()?) << 16 | u64::from(r.u16()?)),
         SqlType::MacAddr => Value::Bytea(r.fixed::<6>()?.to_vec()),
         SqlType::MacAddr8 => Value::Bytea(r.fixed::<8>()?.to_vec()),
         SqlType::Money => Value::Int8(r.i64()?),
@@ -377,7 +392,15 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
             c if c.is_ascii() => Value::text((c as char).to_string()),
             _ => return Err(SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"")),
         },
-        SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Unknown | SqlType::Void => Value::text(r.text()?),
+        SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Unknown | SqlType::Void | SqlType::RefCursor => Value::text(r.text()?),
+        SqlType::AclItem => return Err(SqlError::new(state::UNDEFINED_FUNCTION, "no binary input function available for type aclitem")),
+        SqlType::Snapshot | SqlType::TxidSnapshot => {
+            let bad = || SqlError::new(state::INVALID_BINARY_REPRESENTATION, "invalid external pg_snapshot data");
+            let n = r.i32()?;
+            let (xmin, xmax) = (r.fixed().map(u64::from_be_bytes)?, r.fixed().map(u64::from_be_bytes)?);
+            let xip = (0..n).map(|_| r.fixed().map(u64::from_be_bytes)).collect::<Result<Vec<_>, _>>()?;
+            Value::Text(Snapshot::new(xmin, xmax, xip).filter(|_| n >= 0).ok_or_else(bad)?.to_string())
+        }
         SqlType::Name | SqlType::Json | SqlType::Enum(_) | SqlType::Map(_) => text::from_text(r.text()?, ty, -1, &TextStyle::default())?,
         SqlType::Inet | SqlType::Cidr => read_inet(r, ty)?,
         SqlType::Array(e) | SqlType::List(e) => read_array(r, e)?,

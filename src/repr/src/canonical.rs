@@ -734,8 +734,8 @@ fn read_present(ty: &SqlType, b: &mut Bytes<'_>) -> Value {
         SqlType::Timestamp => Value::Timestamp(read_i64(b)),
         SqlType::TimestampTz => Value::TimestampTz(read_i64(b)),
         SqlType::UInt2 => Value::UInt2(u16::from_be_bytes(b.fixed())),
-        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(u32::from_be_bytes(b.fixed())),
-        SqlType::UInt8 | SqlType::Xid8 | SqlType::PgLsn => Value::UInt8(u64::from_be_bytes(b.fixed())),
+        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Cid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(u32::from_be_bytes(b.fixed())),
+        SqlType::UInt8 | SqlType::Xid8 | SqlType::Tid | SqlType::PgLsn => Value::UInt8(u64::from_be_bytes(b.fixed())),
         SqlType::Float4 => Value::Float4(f32_from_key(u32::from_be_bytes(b.fixed()))),
         SqlType::Float8 => Value::Float8(f64_from_key(u64::from_be_bytes(b.fixed()))),
         SqlType::Numeric => Value::Numeric(read_numeric(b)),
@@ -748,6 +748,10 @@ fn read_present(ty: &SqlType, b: &mut Bytes<'_>) -> Value {
         | SqlType::VarBit
         | SqlType::Json
         | SqlType::JsonPath
+        | SqlType::Snapshot
+        | SqlType::TxidSnapshot
+        | SqlType::AclItem
+        | SqlType::RefCursor
         | SqlType::Unknown
         | SqlType::Void => Value::Text(lossy(b.until_zero())),
         SqlType::TsQuery => {
@@ -830,13 +834,14 @@ pub(crate) fn skip_canonical(ty: &SqlType, b: &mut Bytes<'_>) {
     let fixed = match ty {
         SqlType::Bool => 1,
         SqlType::Int2 | SqlType::UInt2 => 2,
-        SqlType::Int4 | SqlType::Date | SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) | SqlType::Float4 => 4,
+        SqlType::Int4 | SqlType::Date | SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Cid | SqlType::Reg(_) | SqlType::Enum(_) | SqlType::Float4 => 4,
         SqlType::Int8
         | SqlType::Time
         | SqlType::Timestamp
         | SqlType::TimestampTz
         | SqlType::UInt8
         | SqlType::Xid8
+        | SqlType::Tid
         | SqlType::PgLsn
         | SqlType::Money
         | SqlType::Float8 => 8,
@@ -852,6 +857,10 @@ pub(crate) fn skip_canonical(ty: &SqlType, b: &mut Bytes<'_>) {
         | SqlType::VarBit
         | SqlType::Json
         | SqlType::JsonPath
+        | SqlType::Snapshot
+        | SqlType::TxidSnapshot
+        | SqlType::AclItem
+        | SqlType::RefCursor
         | SqlType::Unknown
         | SqlType::Void => {
             b.take(1);

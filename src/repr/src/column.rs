@@ -33,8 +33,8 @@ pub fn physical(ty: &SqlType) -> DataType {
         SqlType::Int4 | SqlType::Date => DataType::Int32,
         SqlType::Int8 | SqlType::Money | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => DataType::Int64,
         SqlType::UInt2 => DataType::UInt16,
-        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => DataType::UInt32,
-        SqlType::UInt8 | SqlType::Xid8 | SqlType::PgLsn => DataType::UInt64,
+        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Cid | SqlType::Reg(_) | SqlType::Enum(_) => DataType::UInt32,
+        SqlType::UInt8 | SqlType::Xid8 | SqlType::Tid | SqlType::PgLsn => DataType::UInt64,
         SqlType::Float4 => DataType::Float32,
         SqlType::Float8 => DataType::Float64,
         SqlType::Text
@@ -46,6 +46,10 @@ pub fn physical(ty: &SqlType) -> DataType {
         | SqlType::VarBit
         | SqlType::Json
         | SqlType::JsonPath
+        | SqlType::Snapshot
+        | SqlType::TxidSnapshot
+        | SqlType::AclItem
+        | SqlType::RefCursor
         | SqlType::Unknown
         | SqlType::Void => DataType::Utf8,
         _ => DataType::Binary,
@@ -68,8 +72,10 @@ pub fn get(col: &ArrayRef, ty: &SqlType, i: usize) -> Value {
         SqlType::Timestamp => Value::Timestamp(col.as_primitive::<Int64Type>().value(i)),
         SqlType::TimestampTz => Value::TimestampTz(col.as_primitive::<Int64Type>().value(i)),
         SqlType::UInt2 => Value::UInt2(col.as_primitive::<UInt16Type>().value(i)),
-        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(col.as_primitive::<UInt32Type>().value(i)),
-        SqlType::UInt8 | SqlType::Xid8 | SqlType::PgLsn => Value::UInt8(col.as_primitive::<UInt64Type>().value(i)),
+        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Cid | SqlType::Reg(_) | SqlType::Enum(_) => {
+            Value::UInt4(col.as_primitive::<UInt32Type>().value(i))
+        }
+        SqlType::UInt8 | SqlType::Xid8 | SqlType::Tid | SqlType::PgLsn => Value::UInt8(col.as_primitive::<UInt64Type>().value(i)),
         SqlType::Float4 => Value::Float4(col.as_primitive::<Float32Type>().value(i)),
         SqlType::Float8 => Value::Float8(col.as_primitive::<Float64Type>().value(i)),
         SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 | SqlType::Geo(_) | SqlType::TsVector | SqlType::TsQuery => {

@@ -40,8 +40,19 @@ pub enum SqlType {
     Xid,
     /// A transaction number that does not wrap: an unsigned integer of 8 bytes.
     Xid8,
+    /// The number of a command in a transaction.
+    Cid,
+    /// A row's place, `(block,offset)`: the block in the upper bits, the offset in the lower 16 of 8 bytes.
+    Tid,
     /// A place in the log, in 8 bytes: `16/B374D848`.
     PgLsn,
+    /// `xmin:xmax:xip,…` as text: `pg_snapshot`, and `txid_snapshot`, its older name.
+    Snapshot,
+    TxidSnapshot,
+    /// What a role may do, as text: `grantee=privileges/grantor`.
+    AclItem,
+    /// The name of a cursor.
+    RefCursor,
     /// `regclass`, `regtype`, `regproc`, `regprocedure`, `regoper`, `regoperator`, `regnamespace`, `regrole`, `regcollation`, `regconfig`, `regdictionary`.
     Reg(RegKind),
     Inet,
@@ -133,6 +144,17 @@ pub struct RecordType {
     pub fields: Vec<(String, ColType)>,
 }
 
+/// Arrays of a relation's rows are numbered so far beyond the rows themselves.
+const ROW_ARRAYS: u32 = 0x0800_0000;
+
+impl RecordType {
+    /// The rows of a relation; `oid` is 2249 where they have no type of their own.
+    pub fn of_relation(oid: u32, name: Option<String>, fields: Vec<(String, ColType)>) -> RecordType {
+        let array_oid = if oid == RECORD_OID { 0 } else { oid + ROW_ARRAYS };
+        RecordType { oid, array_oid, name, fields }
+    }
+}
+
 /// A domain as the type of a value: which one it is and what it is over. What its values must satisfy changes, and is asked of the catalog
 /// ([`Domain`]) where a value is made. One number is one type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -206,6 +228,9 @@ pub struct EnumType {
     /// Each label's code, increasing; empty: 0, 1, 2, … .
     #[serde(default)]
     codes: Vec<u32>,
+    /// `enumsortorder` of each label; empty: 1, 2, 3, … .
+    #[serde(default)]
+    orders: Vec<f32>,
 }
 
 type Published = std::sync::RwLock<std::collections::HashMap<u32, Arc<Vec<(u32, String)>>>>;
@@ -220,12 +245,21 @@ impl EnumType {
     pub fn new(oid: u32, array_oid: u32, name: String, labels: Vec<String>) -> EnumType {
         let step = (u32::MAX / (labels.len() as u32).saturating_add(1)).clamp(1, 1 << 24);
         let codes = (1..=labels.len() as u32).map(|i| i.saturating_mul(step)).collect();
-        EnumType { oid, array_oid, name, labels, codes }
+        EnumType { oid, array_oid, name, labels, codes, orders: Vec::new() }
     }
 
     fn own(&self) -> Vec<(u32, String)> {
         let codes = (0..self.labels.len()).map(|i| self.codes.get(i).copied().unwrap_or(i as u32));
         codes.zip(self.labels.iter().cloned()).collect()
+    }
+
+    /// What `pg_enum` orders the labels by: a label that came later lies between its neighbours.
+    pub fn orders(&self) -> Vec<f32> {
+        if self.orders.is_empty() {
+            (1..=self.labels.len()).map(|n| n as f32).collect()
+        } else {
+            self.orders.clone()
+        }
     }
 
     /// This copy's labels.
@@ -268,7 +302,14 @@ impl EnumType {
         };
         all.insert(at, (u32::try_from(code).ok()?, label.to_owned()));
         let (codes, labels) = all.into_iter().unzip();
-        Some(EnumType { labels, codes, ..self.clone() })
+        let mut orders = self.orders();
+        let order = match (at.checked_sub(1).map(|below| orders[below]), orders.get(at)) {
+            (Some(below), Some(above)) => (below + above) / 2.0,
+            (Some(below), None) => below + 1.0,
+            (None, above) => above.map_or(1.0, |a| a - 1.0),
+        };
+        orders.insert(at, order);
+        Some(EnumType { labels, codes, orders, ..self.clone() })
     }
 
     pub fn with_name(&self, name: String) -> EnumType {
@@ -329,7 +370,9 @@ const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
     (SqlType::Reg(RegKind::Proc), "regproc", 24, 1008, "regproc"),
     (SqlType::Text, "text", 25, 1009, "text"),
     (SqlType::Oid, "oid", 26, 1028, "oid"),
+    (SqlType::Tid, "tid", 27, 1010, "tid"),
     (SqlType::Xid, "xid", 28, 1011, "xid"),
+    (SqlType::Cid, "cid", 29, 1012, "cid"),
     (SqlType::OidVector, "oidvector", 30, 1013, "oidvector"),
     (SqlType::Json, "json", 114, 199, "json"),
     (SqlType::Geo(GeoKind::Point), "point", 600, 1017, "point"),
@@ -347,6 +390,7 @@ const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
     (SqlType::Money, "money", 790, 791, "money"),
     (SqlType::MacAddr, "macaddr", 829, 1040, "macaddr"),
     (SqlType::Inet, "inet", 869, 1041, "inet"),
+    (SqlType::AclItem, "aclitem", 1033, 1034, "aclitem"),
     (SqlType::Bpchar, "bpchar", 1042, 1014, "character"),
     (SqlType::Varchar, "varchar", 1043, 1015, "character varying"),
     (SqlType::Date, "date", 1082, 1182, "date"),
@@ -358,13 +402,16 @@ const SIMPLE: &[(SqlType, &str, u32, u32, &str)] = &[
     (SqlType::Bit, "bit", 1560, 1561, "bit"),
     (SqlType::VarBit, "varbit", 1562, 1563, "bit varying"),
     (SqlType::Numeric, "numeric", 1700, 1231, "numeric"),
+    (SqlType::RefCursor, "refcursor", 1790, 2201, "refcursor"),
     (SqlType::Reg(RegKind::Procedure), "regprocedure", 2202, 2207, "regprocedure"),
     (SqlType::Reg(RegKind::Oper), "regoper", 2203, 2208, "regoper"),
     (SqlType::Reg(RegKind::Operator), "regoperator", 2204, 2209, "regoperator"),
     (SqlType::Reg(RegKind::Class), "regclass", 2205, 2210, "regclass"),
     (SqlType::Reg(RegKind::Type), "regtype", 2206, 2211, "regtype"),
     (SqlType::Void, "void", 2278, 0, "void"),
+    (SqlType::TxidSnapshot, "txid_snapshot", 2970, 2949, "txid_snapshot"),
     (SqlType::PgLsn, "pg_lsn", 3220, 3221, "pg_lsn"),
+    (SqlType::Snapshot, "pg_snapshot", 5038, 5039, "pg_snapshot"),
     (SqlType::Uuid, "uuid", 2950, 2951, "uuid"),
     (SqlType::TsVector, "tsvector", 3614, 3643, "tsvector"),
     (SqlType::TsQuery, "tsquery", 3615, 3645, "tsquery"),
@@ -524,6 +571,7 @@ impl SqlType {
             | SqlType::Date
             | SqlType::Oid
             | SqlType::Xid
+            | SqlType::Cid
             | SqlType::Reg(_)
             | SqlType::Enum(_)
             | SqlType::Void => 4,
@@ -537,8 +585,8 @@ impl SqlType {
             | SqlType::Time
             | SqlType::Timestamp
             | SqlType::TimestampTz => 8,
-            SqlType::MacAddr => 6,
-            SqlType::TimeTz => 12,
+            SqlType::MacAddr | SqlType::Tid => 6,
+            SqlType::TimeTz | SqlType::AclItem => 12,
             SqlType::Interval | SqlType::Uuid | SqlType::Geo(GeoKind::Point) => 16,
             SqlType::Geo(GeoKind::Line | GeoKind::Circle) => 24,
             SqlType::Geo(GeoKind::Lseg | GeoKind::Box) => 32,
@@ -564,6 +612,7 @@ impl SqlType {
     pub fn has_order(&self) -> bool {
         match self.base() {
             SqlType::Geo(_) | SqlType::Json | SqlType::JsonPath => false,
+            SqlType::Snapshot | SqlType::TxidSnapshot | SqlType::RefCursor => false,
             SqlType::Array(e) => e.has_order(),
             SqlType::Record(r) => r.fields.iter().all(|f| f.1.ty.has_order()),
             _ => true,

@@ -108,8 +108,8 @@ pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
         SqlType::Timestamp => Value::Timestamp(i64::from_le_bytes(b.fixed())),
         SqlType::TimestampTz => Value::TimestampTz(i64::from_le_bytes(b.fixed())),
         SqlType::UInt2 => Value::UInt2(u16::from_le_bytes(b.fixed())),
-        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(u32::from_le_bytes(b.fixed())),
-        SqlType::UInt8 | SqlType::Xid8 | SqlType::PgLsn => Value::UInt8(u64::from_le_bytes(b.fixed())),
+        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Cid | SqlType::Reg(_) | SqlType::Enum(_) => Value::UInt4(u32::from_le_bytes(b.fixed())),
+        SqlType::UInt8 | SqlType::Xid8 | SqlType::Tid | SqlType::PgLsn => Value::UInt8(u64::from_le_bytes(b.fixed())),
         SqlType::Float4 => Value::Float4(f32::from_le_bytes(b.fixed())),
         SqlType::Float8 => Value::Float8(f64::from_le_bytes(b.fixed())),
         SqlType::Numeric => Value::Numeric(decode_numeric(bytes)),
@@ -122,6 +122,10 @@ pub fn decode_value(ty: &SqlType, bytes: &[u8]) -> Value {
         | SqlType::VarBit
         | SqlType::Json
         | SqlType::JsonPath
+        | SqlType::Snapshot
+        | SqlType::TxidSnapshot
+        | SqlType::AclItem
+        | SqlType::RefCursor
         | SqlType::Unknown
         | SqlType::Void => Value::Text(lossy(bytes)),
         SqlType::Bytea | SqlType::MacAddr | SqlType::MacAddr8 | SqlType::Geo(_) | SqlType::TsVector | SqlType::TsQuery => Value::Bytea(bytes.to_vec()),
@@ -180,13 +184,16 @@ fn part_len(ty: &SqlType) -> Option<usize> {
     match ty.base() {
         SqlType::Bool => Some(1),
         SqlType::Int2 | SqlType::UInt2 => Some(2),
-        SqlType::Int4 | SqlType::Date | SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Reg(_) | SqlType::Enum(_) | SqlType::Float4 => Some(4),
+        SqlType::Int4 | SqlType::Date | SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Cid | SqlType::Reg(_) | SqlType::Enum(_) | SqlType::Float4 => {
+            Some(4)
+        }
         SqlType::Int8
         | SqlType::Time
         | SqlType::Timestamp
         | SqlType::TimestampTz
         | SqlType::UInt8
         | SqlType::Xid8
+        | SqlType::Tid
         | SqlType::PgLsn
         | SqlType::Money
         | SqlType::Float8 => Some(8),

@@ -155,6 +155,8 @@ pub struct SequenceSpec {
     pub min: i64,
     pub max: i64,
     pub cycle: bool,
+    /// Only shown: values are given out one by one.
+    pub cache: i64,
 }
 
 impl Relation {

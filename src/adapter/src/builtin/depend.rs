@@ -1,20 +1,19 @@
 //! Rows of `pg_depend`: what is made from what, as dumps and tools ask it, so that they make and drop things in an order that works.
 
-use super::pg::{default_oid, index_columns, namespace_oid, rule_oid, CLASS, CONSTRAINT, EXTENSION, NAMESPACE, TYPE};
+use super::pg::{default_oid, namespace_oid, rule_oid, CLASS, CONSTRAINT, EXTENSION, EXTENSIONS, NAMESPACE, PLPGSQL_EXTENSION, TYPE};
 use super::pg_constraint::{constraints, primary_key_oid, Constrained};
-use super::{defs, int, oid, text, Rows, RD_NAMESPACE};
+use super::{defs, int, oid, text, Names, Rows, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind};
 use repr::SqlType;
 
 const DEFAULT: u32 = 2604;
 const RULE: u32 = 2618;
-const EXTENSIONS: u32 = 3079;
 
 /// An object of a catalog, or a column of it.
 #[derive(Clone, Copy)]
 struct Object(u32, u32, usize);
 
-pub(super) fn fill(c: &Catalog, out: &mut Rows<'_>) {
+pub(super) fn fill(c: &Catalog, names: &Names, out: &mut Rows<'_>) {
     let mut add = |object: Object, on: Object, kind: &str| {
         out.add(vec![
             ("classid", oid(object.0)),
@@ -28,6 +27,9 @@ pub(super) fn fill(c: &Catalog, out: &mut Rows<'_>) {
     };
     let system = Object(EXTENSIONS, EXTENSION, 0);
     add(Object(NAMESPACE, RD_NAMESPACE, 0), system, "e");
+    // What its language is made of.
+    let own = [(1255, 13_560), (1255, 13_561), (1255, 13_562), (2612, 13_563)];
+    own.into_iter().for_each(|(class, o)| add(Object(class, o, 0), Object(EXTENSIONS, PLPGSQL_EXTENSION, 0), "e"));
     for d in defs().iter().filter(|d| d.schema == "rd_catalog") {
         add(Object(CLASS, d.oid, 0), system, "e");
     }
@@ -36,7 +38,7 @@ pub(super) fn fill(c: &Catalog, out: &mut Rows<'_>) {
         if matches!(i.kind, ItemKind::Errors { .. } | ItemKind::ViewErrors { .. }) {
             add(Object(CLASS, i.oid(), 0), system, "e");
         }
-        item(c, i, &mut add);
+        item(c, names, i, &mut add);
     }
     for k in constraints(c) {
         let own = Object(CONSTRAINT, k.oid, 0);
@@ -44,8 +46,13 @@ pub(super) fn fill(c: &Catalog, out: &mut Rows<'_>) {
             add(own, Object(TYPE, k.domain, 0), "a");
             continue;
         }
-        let columns: Vec<usize> = if k.columns.is_empty() { vec![0] } else { k.columns.iter().map(|c| c + 1).collect() };
+        let named = k.named_columns(c);
+        let columns: Vec<usize> = if named.is_empty() { vec![0] } else { named.iter().map(|c| c + 1).collect() };
         columns.into_iter().for_each(|n| add(own, Object(CLASS, k.relation, n), "a"));
+        if let Constrained::Check(_) = &k.what {
+            // What its expression reads comes beside.
+            named.iter().for_each(|n| add(own, Object(CLASS, k.relation, n + 1), "n"));
+        }
         match &k.what {
             Constrained::Key { .. } => add(Object(CLASS, k.index, 0), own, "i"),
             Constrained::Foreign(f) => {
@@ -55,12 +62,12 @@ pub(super) fn fill(c: &Catalog, out: &mut Rows<'_>) {
             Constrained::Check(_) => {}
         }
     }
-    for (index, on, columns) in index_columns(c) {
+    for (index, on, columns) in super::pg_index::index_columns(c) {
         columns.into_iter().for_each(|n| add(Object(CLASS, index, 0), Object(CLASS, on, n), "a"));
     }
 }
 
-fn item(c: &Catalog, i: &Item, add: &mut dyn FnMut(Object, Object, &str)) {
+fn item(c: &Catalog, names: &Names, i: &Item, add: &mut dyn FnMut(Object, Object, &str)) {
     let class = match &i.kind {
         ItemKind::Type(_) | ItemKind::Domain(_) => TYPE,
         ItemKind::Connection(_) | ItemKind::Secret { .. } | ItemKind::Index { .. } => return,
@@ -108,9 +115,14 @@ fn item(c: &Catalog, i: &Item, add: &mut dyn FnMut(Object, Object, &str)) {
         ItemKind::View { .. } | ItemKind::MaterializedView { .. } => {
             let rule = Object(RULE, rule_oid(i), 0);
             add(rule, own, "i");
+            let read = names.columns_read(i);
             for d in i.deps.iter().filter_map(|d| c.item(*d)) {
                 let class = if matches!(d.kind, ItemKind::Type(_) | ItemKind::Domain(_)) { TYPE } else { CLASS };
-                add(rule, Object(class, d.oid(), 0), "n");
+                let columns: Vec<usize> = read.iter().filter(|r| r.0 == d.id).map(|r| r.1 + 1).collect();
+                if columns.is_empty() {
+                    add(rule, Object(class, d.oid(), 0), "n");
+                }
+                columns.into_iter().for_each(|n| add(rule, Object(class, d.oid(), n), "n"));
             }
             // Dumps make the view as it is once the key is there.
             for table in i.rests_on.iter().filter_map(|t| c.item(*t)) {

@@ -4,23 +4,29 @@
 //! it); those that say something here are filled from the catalog, the others are empty. A query that reads one
 //! gets its rows as a constant, as of the catalog that the statement is planned on.
 
+/// Rows that are the same in every database.
+mod copied;
 /// Rows of pg_depend.
 mod depend;
 /// Rows of information_schema.
 mod information;
 /// Names by OID for functions over the catalog.
 mod names;
+/// What objects are called.
+mod object;
 /// Rows of pg_catalog.
 mod pg;
 /// Rows of `pg_constraint`, and definitions of constraints.
 mod pg_constraint;
+/// Rows of `pg_index`, and definitions of indexes.
+mod pg_index;
 /// Rows of pg_catalog that tell of sessions.
 mod pg_session;
 /// Rows of the statistics of relations.
 mod pg_stat;
 /// Rows of `pg_type`.
 mod pg_type;
-pub use pg::{key_of, shown_expression};
+pub use pg::{key_of, namespace_oid, shown_expression};
 pub use pg_constraint::foreign_definition;
 /// Rows of rd_catalog: what runs, how far it is, what it holds.
 mod rd;
@@ -118,7 +124,7 @@ fn parse_def(line: &'static str) -> Option<Def> {
 /// Types that are not ours to have are shown as text.
 fn column_type(name: &str) -> SqlType {
     match name {
-        "_aclitem" | "anyarray" | "_pg_statistic" => SqlType::Text.array_of(),
+        "anyarray" | "_pg_statistic" => SqlType::Text.array_of(),
         other => SqlType::from_pg_name(other).unwrap_or(SqlType::Text),
     }
 }
@@ -227,7 +233,8 @@ fn fit(value: Value, column: &ColType) -> Value {
         (SqlType::Int2, v) => v.as_i64().and_then(|n| i16::try_from(n).ok()).map_or(Value::Null, Value::Int2),
         (SqlType::Int4, v) => v.as_i64().and_then(|n| i32::try_from(n).ok()).map_or(Value::Null, Value::Int4),
         (SqlType::Int8, v) => v.as_i64().map_or(Value::Null, Value::Int8),
-        (SqlType::Oid | SqlType::Xid | SqlType::Reg(_), v) => v.as_i64().and_then(|n| u32::try_from(n).ok()).map_or(Value::Null, Value::UInt4),
+        (SqlType::Oid | SqlType::Xid | SqlType::Cid | SqlType::Reg(_), v) => v.as_i64().and_then(|n| u32::try_from(n).ok()).map_or(Value::Null, Value::UInt4),
+        (SqlType::Float4, Value::Float4(v)) => Value::Float4(v),
         (SqlType::Float4, v) => v.as_i64().map_or(Value::Null, |n| Value::Float4(n as f32)),
         (SqlType::Float8, v) => v.as_i64().map_or(Value::Null, |n| Value::Float8(n as f64)),
         (SqlType::Array(elem), Value::Array(mut a)) => {
@@ -246,7 +253,7 @@ fn zero(ty: &SqlType) -> Value {
         SqlType::Int2 => Value::Int2(0),
         SqlType::Int4 => Value::Int4(0),
         SqlType::Int8 => Value::Int8(0),
-        SqlType::Oid | SqlType::Xid | SqlType::Reg(_) => Value::UInt4(0),
+        SqlType::Oid | SqlType::Xid | SqlType::Cid | SqlType::Reg(_) => Value::UInt4(0),
         SqlType::Float4 => Value::Float4(0.0),
         SqlType::Float8 => Value::Float8(0.0),
         SqlType::Array(_) => Value::array(vec![]),

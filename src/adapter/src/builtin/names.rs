@@ -2,7 +2,7 @@
 
 use super::{defs, is_system_schema, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind, Namespace};
-use crate::planner::{captured_ctx, quote, type_by_oid, Planner, SessionCatalog};
+use crate::planner::{captured_ctx, type_by_oid, Planner, SessionCatalog};
 use expr::{CatalogView, EvalCtx};
 use repr::error::state;
 use repr::{GlobalId, SqlError, SqlType};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// The catalog as functions see it, under a search path.
 pub struct Names {
-    catalog: Arc<Catalog>,
-    search_path: Vec<String>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) search_path: Vec<String>,
     settings: BTreeMap<String, String>,
     /// A session's; maintained objects have none.
     sequences: Option<crate::sequences::Access>,
@@ -32,11 +32,16 @@ impl Names {
         Names { sequences: Some(session.sequences), backends: Some(session.backends), ..self }
     }
 
+    /// The same catalog under another search path.
+    pub(super) fn under(&self, search_path: Vec<String>) -> Names {
+        Names::new(self.catalog.clone(), search_path, Vec::new())
+    }
+
     fn sequences(&self) -> Result<&crate::sequences::Access, SqlError> {
         self.sequences.as_ref().ok_or_else(|| SqlError::unsupported("a sequence in a maintained object", "call it in the statement that writes"))
     }
 
-    fn item(&self, oid: u32) -> Option<&Arc<Item>> {
+    pub(super) fn item(&self, oid: u32) -> Option<&Arc<Item>> {
         self.catalog.item(GlobalId(u64::from(oid)))
     }
 
@@ -134,13 +139,7 @@ impl Names {
 
 /// An identifier as Postgres prints it: quoted only where it must be.
 pub fn quote_if_needed(name: &str) -> String {
-    let plain =
-        name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain && !sql::parse::is_reserved(name) {
-        name.to_string()
-    } else {
-        quote(name)
-    }
+    expr::func::text::quote_ident(name)
 }
 
 impl CatalogView for Names {
@@ -201,7 +200,7 @@ impl CatalogView for Names {
         let find = |s: &str, n: &str| match self.catalog.find(s, Namespace::Type, n).map(|i| &i.kind) {
             Some(ItemKind::Type(t)) => Some(crate::planner::type_named(t, n)),
             Some(ItemKind::Domain(d)) => Some(d.as_type()),
-            _ => None,
+            _ => self.catalog.find(s, Namespace::Relation, n)?.row_type(),
         };
         let found = match parts {
             [name] => self.search_path.iter().find_map(|s| find(s, name)),
@@ -239,7 +238,7 @@ impl CatalogView for Names {
         Some(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {}", self.view_definition(view, pretty)?))
     }
     fn index_definition(&self, oid: u32, column: i32, pretty: bool) -> Option<String> {
-        super::pg::index_definition(&self.catalog, oid, column, pretty, self)
+        super::pg_index::index_definition(&self.catalog, oid, column, pretty, self)
     }
     fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String> {
         super::pg_constraint::constraint_definition(&self.catalog, oid, pretty, self)
@@ -263,6 +262,10 @@ impl CatalogView for Names {
             let item = self.item(k.relation.max(k.domain))?;
             item.constraint_comments.iter().find(|c| c.name == k.name && c.index == index).map(|c| c.text.clone())
         };
+        let of_system = || super::copied::descriptions().get(&(super::copied::class_of(class)?, oid)).map(|d| (*d).to_owned());
+        if let Some(text) = of_system().filter(|_| column == 0) {
+            return Some(text);
+        }
         match class {
             "pg_class" => of_item().or_else(|| of_part(true)),
             "pg_type" => of_item(),
@@ -294,6 +297,24 @@ impl CatalogView for Names {
     }
     fn last_value(&self, sequence: u32) -> Option<i64> {
         self.sequences.as_ref()?.last(&self.catalog, sequence)
+    }
+    fn index_columns(&self, index: u32) -> Vec<i16> {
+        let found = super::pg_index::index_list(&self.catalog).into_iter().find(|x| x.oid == index);
+        found.map_or_else(Vec::new, |x| x.numbers())
+    }
+    fn sequence_parameters(&self, sequence: u32) -> Result<Vec<repr::Value>, SqlError> {
+        use repr::Value;
+        let Some(ItemKind::Sequence(s)) = self.item(sequence).map(|i| &i.kind) else {
+            return Err(SqlError::internal(format!("cache lookup failed for sequence {sequence}")));
+        };
+        let numbers = [s.start, s.min, s.max, s.increment].map(Value::Int8);
+        Ok(numbers.into_iter().chain([Value::Bool(s.cycle), Value::Int8(s.cache), Value::UInt4(s.ty.oid())]).collect())
+    }
+    fn object(&self, class: u32, oid: u32, column: i32) -> Result<(&'static str, Option<expr::ObjectName>), SqlError> {
+        self.object_named(class, oid, column)
+    }
+    fn object_address(&self, kind: &str, names: &[String], args: &[String]) -> Result<(u32, u32, i32), SqlError> {
+        self.object_addressed(kind, names, args)
     }
     fn owned_sequence(&self, table: u32, column: &str) -> Result<Option<String>, SqlError> {
         let Some(item) = self.item(table) else { return Ok(None) };

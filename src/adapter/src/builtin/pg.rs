@@ -1,7 +1,7 @@
 //! Rows of pg_catalog.
 
-use super::names::quote_if_needed;
 use super::pg_constraint::{constraints, Constrained};
+use super::pg_index::{index_list, indexes};
 use super::pg_type::Form;
 use super::{defs, int, oid, text, vector, BuiltinCtx, Names, Rows, OWNER, OWNER_NAME, RD_NAMESPACE};
 use crate::catalog::{Catalog, Item, ItemKind};
@@ -13,13 +13,14 @@ use repr::{ColType, SqlType, Value};
 /// `pg_database.oid` of the one database.
 pub const DATABASE_OID: u32 = 5;
 const HEAP_AM: u32 = 2;
-const BTREE_AM: u32 = 403;
-const HASH_AM: u32 = 405;
+pub(super) const BTREE_AM: u32 = 403;
+pub(super) const HASH_AM: u32 = 405;
 /// OIDs of the catalogs, as `classid` has them.
 pub const CLASS: u32 = 1259;
 pub const TYPE: u32 = 1247;
 pub const CONSTRAINT: u32 = 2606;
 pub const NAMESPACE: u32 = 2615;
+pub const EXTENSIONS: u32 = 3079;
 
 pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
     let c = ctx.catalog;
@@ -75,6 +76,9 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                 let place = [("objoid", oid(object)), ("classoid", oid(class)), ("objsubid", int(i64::from(column)))];
                 out.add(place.into_iter().chain([("description", text(comment))]).collect());
             };
+            for ((class, object), comment) in super::copied::descriptions() {
+                add(*object, *class, 0, comment);
+            }
             for i in c.items() {
                 for (column, comment) in &i.comments {
                     // The fields of a composite type are those of its relation.
@@ -102,7 +106,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("seqincrement", int(s.increment)),
                     ("seqmax", int(s.max)),
                     ("seqmin", int(s.min)),
-                    ("seqcache", int(1)),
+                    ("seqcache", int(s.cache)),
                     ("seqcycle", Value::Bool(s.cycle)),
                 ]);
             }
@@ -120,12 +124,12 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("max_value", int(s.max)),
                     ("increment_by", int(s.increment)),
                     ("cycle", Value::Bool(s.cycle)),
-                    ("cache_size", int(1)),
+                    ("cache_size", int(s.cache)),
                     ("last_value", if at.called { int(at.value) } else { Value::Null }),
                 ]);
             }
         }
-        "pg_depend" => super::depend::fill(c, out),
+        "pg_depend" => super::depend::fill(c, ctx.names, out),
         // That each view is what its query gives.
         "pg_rewrite" => {
             for i in c.items().filter(|i| matches!(i.kind, ItemKind::View { .. } | ItemKind::MaterializedView { .. })) {
@@ -139,15 +143,18 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                 ]);
             }
         }
-        // What is part of the system and in no schema that PostgreSQL's has: dumps leave it out.
-        "pg_extension" => out.add(vec![
-            ("oid", oid(EXTENSION)),
-            ("extname", text(OWNER_NAME)),
-            ("extowner", oid(OWNER)),
-            ("extnamespace", oid(RD_NAMESPACE)),
-            ("extrelocatable", Value::Bool(false)),
-            ("extversion", text(env!("CARGO_PKG_VERSION"))),
-        ]),
+        "pg_extension" => {
+            for (o, name, schema, version) in EXTENSION_VERSIONS {
+                out.add(vec![
+                    ("oid", oid(o)),
+                    ("extname", text(name)),
+                    ("extowner", oid(OWNER)),
+                    ("extnamespace", oid(schema)),
+                    ("extrelocatable", Value::Bool(false)),
+                    ("extversion", text(version)),
+                ]);
+            }
+        }
         "pg_am" => {
             for a in pgdata::access_methods() {
                 out.add(vec![("oid", oid(a.oid)), ("amname", text(a.name)), ("amhandler", oid(a.handler)), ("amtype", Value::Text(a.kind.to_string()))]);
@@ -272,11 +279,12 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         "pg_enum" => {
             for i in c.items() {
                 let ItemKind::Type(SqlType::Enum(e)) = &i.kind else { continue };
-                for (n, (_, label)) in e.labels().iter().enumerate() {
+                let orders = e.orders();
+                for (n, label) in e.own_labels().enumerate() {
                     out.add(vec![
                         ("oid", oid(e.oid * 1000 + n as u32)),
                         ("enumtypid", oid(e.oid)),
-                        ("enumsortorder", int(n as i64 + 1)),
+                        ("enumsortorder", Value::Float4(orders[n])),
                         ("enumlabel", text(label)),
                     ]);
                 }
@@ -317,13 +325,24 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             ]);
         }
         "pg_tablespace" => {
-            for (o, n) in [(1663, "pg_default"), (1664, "pg_global")] {
+            for (o, n) in TABLESPACES {
                 out.add(vec![("oid", oid(o)), ("spcname", text(n)), ("spcowner", oid(OWNER))]);
             }
         }
         "pg_language" => {
-            for (o, n) in [(12, "internal"), (13, "c"), (14, "sql")] {
-                out.add(vec![("oid", oid(o)), ("lanname", text(n)), ("lanowner", oid(OWNER)), ("lanpltrusted", Value::Bool(n == "sql"))]);
+            for (o, n) in LANGUAGES {
+                // What DO is written in has functions of its own, numbered before it.
+                let of_block = |back: u32| oid(if n == "plpgsql" { o - back } else { 0 });
+                out.add(vec![
+                    ("oid", oid(o)),
+                    ("lanname", text(n)),
+                    ("lanowner", oid(OWNER)),
+                    ("lanispl", Value::Bool(n == "plpgsql")),
+                    ("lanpltrusted", Value::Bool(n == "sql" || n == "plpgsql")),
+                    ("lanplcallfoid", of_block(3)),
+                    ("laninline", of_block(2)),
+                    ("lanvalidator", of_block(1)),
+                ]);
             }
         }
         "pg_settings" => {
@@ -391,12 +410,23 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                 ]);
             }
         }
+        "pg_timezone_abbrevs" => {
+            for [abbrev, offset, is_dst] in expr::table::zone_abbreviations(crate::session::now_micros()) {
+                out.add(vec![("abbrev", abbrev), ("utc_offset", offset), ("is_dst", is_dst)]);
+            }
+        }
+        "pg_config" => {
+            for [name, setting] in expr::table::build_settings() {
+                out.add(vec![("name", name), ("setting", setting)]);
+            }
+        }
         "pg_timezone_names" => {
             for [name, abbrev, offset, is_dst] in expr::table::time_zones(crate::session::now_micros()) {
                 out.add(vec![("name", name), ("abbrev", abbrev), ("utc_offset", offset), ("is_dst", is_dst)]);
             }
         }
         "pg_prepared_statements" | "pg_cursors" | "pg_stat_activity" | "pg_locks" => super::pg_session::fill(name, out, ctx),
+        _ if super::copied::fill(name, out) => {}
         _ => {
             super::pg_stat::fill(name, out, ctx);
         }
@@ -654,170 +684,8 @@ pub fn shown_expression(text: &str, on: u32, names: &Names, pretty: bool) -> Str
     }
 }
 
-/// An index, of CREATE INDEX or of a key.
-pub(super) struct Index {
-    pub oid: u32,
-    pub name: String,
-    pub on: u32,
-    /// Positions of the columns; `None` for an expression.
-    columns: Vec<Option<usize>>,
-    texts: Vec<String>,
-    /// Columns that it has beside its keys.
-    include: Vec<usize>,
-    unique: bool,
-    primary: bool,
-    deferrable: bool,
-    def: crate::catalog::IndexDef,
-}
-
-impl Index {
-    fn method(&self) -> u32 {
-        if self.def.hash {
-            HASH_AM
-        } else {
-            BTREE_AM
-        }
-    }
-
-    /// Names and types of what a key or an included column holds, as declared; an expression is called by what it is.
-    fn attributes(&self, c: &Catalog, names: &Names) -> Vec<(String, ColType)> {
-        let Some(base) = c.item(repr::GlobalId(u64::from(self.on))) else { return vec![] };
-        let column = |k: usize| (base.desc.names[k].clone(), base.desc.types[k].clone());
-        let mut out: Vec<(String, ColType)> = Vec::new();
-        for (column_of, text) in self.columns.iter().zip(&self.texts) {
-            let (name, ty) = match column_of {
-                Some(k) => column(*k),
-                None => names.named_type(text, self.on).unwrap_or_else(|| ("expr".into(), SqlType::Text.nullable())),
-            };
-            let taken = |n: &str| out.iter().any(|o| o.0 == n);
-            let free = (1..).map(|k| format!("{name}{k}")).find(|n| !taken(n)).filter(|_| taken(&name));
-            out.push((free.unwrap_or(name), ty));
-        }
-        out.extend(self.include.iter().map(|k| column(*k)));
-        out
-    }
-
-    /// The types of the keys.
-    fn key_types(&self, c: &Catalog, names: &Names) -> Vec<SqlType> {
-        let Some(base) = c.item(repr::GlobalId(u64::from(self.on))) else { return vec![] };
-        let of = |(k, text): (&Option<usize>, &String)| match k {
-            Some(k) => base.desc.types[*k].ty.clone(),
-            None => names.named_type(text, self.on).map_or(SqlType::Text, |t| t.1.ty),
-        };
-        self.columns.iter().zip(&self.texts).map(of).collect()
-    }
-
-    /// `pg_index.indclass` of a key: the class that it names, or the default of its type.
-    fn class(&self, n: usize, ty: &SqlType) -> u32 {
-        let named = self.def.order.get(n).and_then(|o| o.split_whitespace().find(|w| w.ends_with("_ops")));
-        let classes = || pgdata::opclasses().iter().filter(|k| k.method == self.method());
-        let of = |ty: u32| classes().find(|k| k.is_default && k.in_type == ty).map(|k| k.oid);
-        let by_name = |name: &str| classes().find(|k| k.name == name).map(|k| k.oid);
-        named.and_then(by_name).or_else(|| of(ty.base().oid())).or_else(|| of(class_type(ty))).unwrap_or(0)
-    }
-
-    /// `pg_index.indoption` of a key: 1 DESC, 2 NULLS FIRST.
-    fn option(&self, n: usize) -> i16 {
-        let order = self.def.order.get(n).map_or("", String::as_str);
-        let desc = order.contains(" DESC");
-        let first = order.contains("NULLS FIRST") || desc && !order.contains("NULLS LAST");
-        i16::from(desc) | i16::from(first) << 1
-    }
-
-    /// A key as it is shown, an expression that is no call in brackets.
-    fn shown(&self, n: usize, names: &Names, pretty: bool) -> String {
-        if self.columns[n].is_some() {
-            return self.texts[n].clone();
-        }
-        shown_expression(&self.texts[n], self.on, names, pretty)
-    }
-
-    /// The keys that are no columns.
-    fn expressions(&self) -> Vec<&str> {
-        self.columns.iter().zip(&self.texts).filter(|(k, _)| k.is_none()).map(|(_, t)| t.as_str()).collect()
-    }
-
-    fn definition(&self, c: &Catalog, names: &Names, pretty: bool) -> String {
-        let Some(base) = c.item(repr::GlobalId(u64::from(self.on))) else { return String::new() };
-        let unique = if self.unique { "UNIQUE " } else { "" };
-        let on = match pretty {
-            true => names.shown(&base.schema, &base.name),
-            false => format!("{}.{}", quote_if_needed(&base.schema), quote_if_needed(&base.name)),
-        };
-        let key = |n: usize| format!("{}{}", self.shown(n, names, pretty), self.def.order.get(n).map_or("", String::as_str));
-        let keys: Vec<String> = (0..self.texts.len()).map(key).collect();
-        let include = if self.def.include.is_empty() { String::new() } else { format!(" INCLUDE ({})", self.def.include.join(", ")) };
-        let filter = self.def.filter.as_ref().map_or_else(String::new, |f| format!(" WHERE {}", names.expression(f, self.on, pretty)));
-        let method = if self.def.hash { "hash" } else { "btree" };
-        let nulls = if self.def.equal_nulls { " NULLS NOT DISTINCT" } else { "" };
-        format!("CREATE {unique}INDEX {} ON {on} USING {method} ({}){include}{nulls}{filter}", quote_if_needed(&self.name), keys.join(", "))
-    }
-}
-
-pub(super) fn index_list(c: &Catalog) -> Vec<Index> {
-    let mut out = Vec::new();
-    for i in c.items() {
-        match &i.kind {
-            ItemKind::Index { on, key, def } => {
-                let Some(base) = c.item(*on) else { continue };
-                let columns = key.iter().map(|k| base.desc.names.iter().position(|n| k.trim_matches('"') == n)).collect();
-                let unique = matches!(&base.kind, ItemKind::Table(t) if t.unique.iter().any(|u| u.index && u.name == i.name) || t.computed_keys.iter().any(|k| k.name == i.name));
-                let place = |name: &String| base.desc.names.iter().position(|n| name.trim_matches('"').replace("\"\"", "\"") == *n);
-                let include = def.include.iter().filter_map(place).collect();
-                out.push(Index {
-                    oid: i.oid(),
-                    name: i.name.clone(),
-                    on: on.0 as u32,
-                    columns,
-                    texts: key.clone(),
-                    include,
-                    unique,
-                    primary: false,
-                    deferrable: false,
-                    def: def.clone(),
-                });
-            }
-            ItemKind::Table(t) => {
-                for (n, (k, primary)) in t.primary_key.iter().map(|k| (k, true)).chain(t.unique.iter().map(|k| (k, false))).enumerate() {
-                    if k.index {
-                        continue;
-                    }
-                    out.push(Index {
-                        oid: constraint_oid(i, n),
-                        name: k.name.clone(),
-                        on: i.oid(),
-                        columns: k.columns.iter().map(|c| Some(*c)).collect(),
-                        texts: k.columns.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect(),
-                        include: k.include.clone(),
-                        unique: true,
-                        primary,
-                        deferrable: k.deferrable,
-                        def: crate::catalog::IndexDef {
-                            equal_nulls: k.equal_nulls,
-                            include: k.include.iter().map(|c| quote_if_needed(&i.desc.names[*c])).collect(),
-                            ..Default::default()
-                        },
-                    });
-                }
-            }
-            _ => {}
-        }
-    }
-    out
-}
-
-/// Each index that is not of a constraint, what it is on, and the columns that it names, from 1.
-pub fn index_columns(c: &Catalog) -> Vec<(u32, u32, Vec<usize>)> {
-    let own = index_list(c).into_iter().filter(|x| x.oid < CONSTRAINTS);
-    own.map(|x| {
-        let named: Vec<usize> = x.columns.iter().flatten().map(|k| k + 1).collect();
-        (x.oid, x.on, if named.len() < x.columns.len() { vec![0] } else { named })
-    })
-    .collect()
-}
-
 /// The type for which operators and operator classes of a type are declared, where it has none of its own.
-fn class_type(ty: &SqlType) -> u32 {
+pub(super) fn class_type(ty: &SqlType) -> u32 {
     match ty.base() {
         SqlType::Array(_) => pgdata::pseudo::ANYARRAY,
         SqlType::Enum(_) => pgdata::pseudo::ANYENUM,
@@ -855,7 +723,7 @@ pub fn type_place(c: &Catalog, oid: u32) -> Option<(String, String)> {
             ItemKind::Type(SqlType::Record(r)) => (r.oid, r.array_oid, &i.name),
             ItemKind::Type(t) => (t.oid(), t.array_oid(), &i.name),
             ItemKind::Domain(d) => (d.oid, d.array_oid, &i.name),
-            _ if i.is_relation() => (i.row_type_oid(), 0, &i.name),
+            _ if i.is_relation() => (i.row_type_oid(), i.row_array_oid(), &i.name),
             _ => return None,
         };
         match oid {
@@ -908,6 +776,13 @@ const DEFAULTS: u32 = 0x8000_0000;
 const RULES: u32 = 0x3000_0000;
 /// `pg_extension.oid` of what PostgreSQL does not have.
 pub const EXTENSION: u32 = 15_001;
+pub const PLPGSQL_EXTENSION: u32 = 13_559;
+/// OID, name, schema and version of each. What is part of the system and in no schema that PostgreSQL's has is one: dumps leave it out.
+const EXTENSION_VERSIONS: [(u32, &str, u32, &str); 2] =
+    [(PLPGSQL_EXTENSION, "plpgsql", 11, "1.0"), (EXTENSION, OWNER_NAME, RD_NAMESPACE, env!("CARGO_PKG_VERSION"))];
+pub const EXTENSION_ROWS: [(u32, &str); 2] = [(PLPGSQL_EXTENSION, "plpgsql"), (EXTENSION, OWNER_NAME)];
+pub const LANGUAGES: [(u32, &str); 4] = [(12, "internal"), (13, "c"), (14, "sql"), (13_563, "plpgsql")];
+pub const TABLESPACES: [(u32, &str); 2] = [(1663, "pg_default"), (1664, "pg_global")];
 
 /// `pg_attrdef.oid` of a column's default, the column counted from 1.
 pub fn default_oid(i: &Item, column: i64) -> u32 {
@@ -947,41 +822,4 @@ pub fn key_index(c: &Catalog, schema: &str, name: &str) -> Option<u32> {
         let n = t.primary_key.iter().chain(&t.unique).position(|k| k.name == name)?;
         Some(constraint_oid(i, n))
     })
-}
-
-fn indexes(c: &Catalog, names: &Names, out: &mut Rows<'_>) {
-    for x in index_list(c) {
-        let n = x.columns.len();
-        let number = |k: usize| Value::Int2(k as i16 + 1);
-        let key = x.columns.iter().map(|k| k.map_or(Value::Int2(0), number)).chain(x.include.iter().map(|k| number(*k))).collect();
-        let types = x.key_types(c, names);
-        out.add(vec![
-            ("indexrelid", oid(x.oid)),
-            ("indrelid", oid(x.on)),
-            ("indnatts", int((n + x.include.len()) as i64)),
-            ("indnkeyatts", int(n as i64)),
-            ("indisunique", Value::Bool(x.unique)),
-            ("indisprimary", Value::Bool(x.primary)),
-            ("indimmediate", Value::Bool(!x.deferrable)),
-            ("indisvalid", Value::Bool(true)),
-            ("indisready", Value::Bool(true)),
-            ("indislive", Value::Bool(true)),
-            ("indkey", vector(key)),
-            ("indcollation", vector(types.iter().map(|t| Value::UInt4(collation(t))).collect())),
-            ("indclass", vector(types.iter().enumerate().map(|(k, t)| Value::UInt4(x.class(k, t))).collect())),
-            ("indoption", vector((0..n).map(|k| Value::Int2(x.option(k))).collect())),
-            ("indnullsnotdistinct", Value::Bool(x.def.equal_nulls)),
-            ("indpred", x.def.filter.clone().map_or(Value::Null, Value::Text)),
-            ("indexprs", if x.columns.contains(&None) { Value::Text(x.expressions().join(", ")) } else { Value::Null }),
-        ]);
-    }
-}
-
-/// `pg_get_indexdef(oid, column)`; column 0 is the whole.
-pub fn index_definition(c: &Catalog, index: u32, column: i32, pretty: bool, names: &Names) -> Option<String> {
-    let x = index_list(c).into_iter().find(|x| x.oid == index)?;
-    match usize::try_from(column).ok()? {
-        0 => Some(x.definition(c, names, pretty)),
-        n => (n <= x.texts.len()).then(|| x.shown(n - 1, names, pretty)),
-    }
 }

@@ -2,7 +2,8 @@
 //!
 //! Nothing counts scans, rows and blocks of one relation here. Programs look up in these relations which tables and indexes there are.
 
-use super::pg::{index_list, relkind};
+use super::pg::relkind;
+use super::pg_index::index_list;
 use super::{defs, int, is_system_schema, oid, text, BuiltinCtx, Rows};
 use repr::{SqlType, Value};
 

@@ -136,6 +136,24 @@ pub(super) fn types(c: &Catalog, out: &mut Rows<'_>) {
             ("typisdefined", Value::Bool(true)),
             ("typdelim", text(",")),
             ("typrelid", oid(i.oid())),
+            ("typarray", oid(i.row_array_oid())),
+            ("typalign", text("d")),
+            ("typstorage", text("x")),
+            ("typtypmod", int(-1)),
+        ]);
+        out.add(row);
+        let mut row = functions("array");
+        row.extend([
+            ("oid", oid(i.row_array_oid())),
+            ("typname", Value::Text(format!("_{}", i.name))),
+            ("typnamespace", oid(namespace_oid(c, &i.schema).unwrap_or(0))),
+            ("typowner", oid(OWNER)),
+            ("typlen", int(-1)),
+            ("typtype", text("b")),
+            ("typcategory", text("A")),
+            ("typisdefined", Value::Bool(true)),
+            ("typdelim", text(",")),
+            ("typelem", oid(i.row_type_oid())),
             ("typalign", text("d")),
             ("typstorage", text("x")),
             ("typtypmod", int(-1)),

@@ -223,6 +223,13 @@ pub struct Sequence {
     pub min: i64,
     pub max: i64,
     pub cycle: bool,
+    /// How many a session may take at once. One by one is as good: it is only shown.
+    #[serde(default = "one")]
+    pub cache: i64,
+}
+
+fn one() -> i64 {
+    1
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -348,18 +355,53 @@ impl Table {
 
 impl Sequence {
     pub fn spec(&self) -> sql::catalog::SequenceSpec {
-        let Sequence { ty, start, increment, min, max, cycle } = self.clone();
-        sql::catalog::SequenceSpec { ty, start, increment, min, max, cycle }
+        let Sequence { ty, start, increment, min, max, cycle, cache } = self.clone();
+        sql::catalog::SequenceSpec { ty, start, increment, min, max, cycle, cache }
     }
 }
 
 impl From<sql::catalog::SequenceSpec> for Sequence {
     fn from(s: sql::catalog::SequenceSpec) -> Sequence {
-        Sequence { ty: s.ty, start: s.start, increment: s.increment, min: s.min, max: s.max, cycle: s.cycle }
+        Sequence { ty: s.ty, start: s.start, increment: s.increment, min: s.min, max: s.max, cycle: s.cycle, cache: s.cache }
     }
 }
 
 impl Item {
+    /// [`Item::texts`], to be changed; of a view the query comes first.
+    pub fn texts_mut(&mut self) -> Vec<&mut String> {
+        match &mut self.kind {
+            ItemKind::View { query, defaults, .. } => std::iter::once(query).chain(defaults.iter_mut().flatten()).collect(),
+            ItemKind::MaterializedView { query, .. } => vec![query],
+            ItemKind::Index { key, def, .. } => key.iter_mut().chain(&mut def.filter).collect(),
+            ItemKind::Table(t) => {
+                let computed = t.computed_keys.iter_mut().flat_map(|k| k.keys.iter_mut().chain(&mut k.filter));
+                let of_columns = t.defaults.iter_mut().flatten().chain(t.generated.iter_mut().flatten());
+                of_columns.chain(t.checks.iter_mut().map(|c| &mut c.1)).chain(computed).collect()
+            }
+            ItemKind::Domain(d) => {
+                let d = std::sync::Arc::make_mut(d);
+                d.default.iter_mut().chain(d.checks.iter_mut().map(|c| &mut c.1)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The texts of expressions and queries that it is made of.
+    pub fn texts(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match &self.kind {
+            ItemKind::View { query, defaults, .. } => Box::new(std::iter::once(query.as_str()).chain(defaults.iter().flatten().map(String::as_str))),
+            ItemKind::MaterializedView { query, .. } => Box::new(std::iter::once(query.as_str())),
+            ItemKind::Index { key, def, .. } => Box::new(key.iter().chain(&def.filter).map(String::as_str)),
+            ItemKind::Table(t) => {
+                let computed = t.computed_keys.iter().flat_map(|k| k.keys.iter().chain(&k.filter));
+                let of_columns = t.defaults.iter().flatten().chain(t.generated.iter().flatten());
+                Box::new(of_columns.chain(t.checks.iter().map(|c| &c.1)).chain(computed).map(String::as_str))
+            }
+            ItemKind::Domain(d) => Box::new(d.default.iter().chain(d.checks.iter().map(|c| &c.1)).map(String::as_str)),
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+
     /// Whether a table or domain has a constraint of this name.
     pub fn has_constraint(&self, name: &str) -> bool {
         match &self.kind {
@@ -388,6 +430,11 @@ impl Item {
         ROW_TYPES + self.oid()
     }
 
+    /// `pg_type.oid` of arrays of it.
+    pub fn row_array_oid(&self) -> u32 {
+        self.row_type().map_or(0, |t| t.array_oid())
+    }
+
     /// The names it is found by: a range type's multirange is one with it.
     pub fn names(&self) -> Vec<&str> {
         match &self.kind {
@@ -402,7 +449,7 @@ impl Item {
             return None;
         }
         let fields = self.desc.names.iter().cloned().zip(self.desc.types.iter().map(|t| t.clone().with_nullable(true))).collect();
-        Some(SqlType::Record(std::sync::Arc::new(repr::types::RecordType { oid: self.row_type_oid(), array_oid: 0, name: Some(self.name.clone()), fields })))
+        Some(SqlType::Record(std::sync::Arc::new(repr::types::RecordType::of_relation(self.row_type_oid(), Some(self.name.clone()), fields))))
     }
 
     /// Whether the object can stand in FROM.

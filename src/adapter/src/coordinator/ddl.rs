@@ -187,6 +187,7 @@ impl Coordinator {
                 Op::Update { item } => {
                     self.planner.forget_text(item.id);
                     publish_labels(&item);
+                    self.keys.rename(&item);
                     // A new password reaches the sources that use it.
                     if matches!(item.kind, ItemKind::Secret { .. }) {
                         let connections = after.dependants(item.id);

@@ -135,6 +135,13 @@ impl Keys {
         Ok(())
     }
 
+    /// Calls a table's constraints and unique indexes what they are called now.
+    pub fn rename(&mut self, item: &Item) {
+        let (ItemKind::Table(table), Some(sets)) = (&item.kind, self.tables.get_mut(&item.id)) else { return };
+        let names = table.constraints().map(|c| &c.name).chain(table.computed_keys.iter().map(|k| &k.name));
+        sets.iter_mut().zip(names).for_each(|(set, name)| set.name.clone_from(name));
+    }
+
     pub fn remove(&mut self, id: GlobalId) {
         self.tables.remove(&id);
         self.foreign.remove(id);

@@ -1,4 +1,4 @@
-//! ALTER TABLE, CREATE and ALTER SEQUENCE, renames: rows, and what depends on what is changed.
+//! ALTER TABLE, CREATE and ALTER SEQUENCE: rows, and what depends on what is changed.
 //!
 //! A table whose columns or constraints change is made anew, under its name, in the transaction that changes it:
 //!
@@ -10,9 +10,9 @@
 //!
 //! Rows go through all changes some thousands at a time, once everything else is known to be possible. Writers that planned on the old table
 //! are told to try again, whatever a view's plan took for granted is looked at again, and a crash leaves the one or the other.
-//! Not here: binding of the changes (`sql::plan::alter`), texts (`sql::plan::text`).
+//! Not here: binding of the changes (`sql::plan::alter`), renames (see `rename`).
 
-use super::ddl::{drop_word, table_sql, user_types};
+use super::ddl::{table_sql, user_types};
 use super::query::{Row, Running};
 use super::write::{evaluate_plain, fill, get, to_deltas};
 use super::{Response, Session};
@@ -24,12 +24,11 @@ use crate::sequences::Position;
 use expr::EvalCtx;
 use repr::error::state;
 use repr::{ColType, GlobalId, RelDesc, SqlError, SqlType, Value};
-use sql::ast::{ObjectKind, TableAction};
+use sql::ast::TableAction;
 use sql::catalog::FullName;
 use sql::hir::HirScalar;
 use sql::plan::alter::TableStep;
-use sql::plan::check_column_name;
-use sql::plan::text::{columns_read, renamed, Rename};
+use sql::plan::text::columns_read;
 use sql::plan::{AlterSequencePlan, AlterTablePlan, ColumnSequence, CreateSequencePlan, RowChecks};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,7 +38,7 @@ type RowStep = Box<dyn Fn(&mut Vec<Row>, &EvalCtx) -> Result<(), SqlError> + Sen
 
 /// A table in the making.
 pub(super) struct Draft {
-    item: Item,
+    pub(super) item: Item,
     pub(super) table: Table,
     /// Position in the old table of each column that was there.
     origin: Vec<Option<usize>>,
@@ -601,128 +600,6 @@ impl Session {
         self.apply(vec![Op::Create { item: Box::new(item), plan: None }])
     }
 
-    pub(super) fn rename_constraint(&mut self, table: GlobalId, from: &str, to: String) -> Result<Response, SqlError> {
-        let item = self.table(table)?;
-        let mut draft = Draft::of(&item)?;
-        let t = &mut draft.table;
-        if t.primary_key.iter().chain(&t.unique).any(|k| k.name == to) || t.checks.iter().any(|c| c.0 == to) || t.foreign.iter().any(|f| f.name == to) {
-            return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("constraint \"{to}\" for relation \"{}\" already exists", item.name)));
-        }
-        t.primary_key.iter_mut().chain(&mut t.unique).filter(|k| k.name == from).for_each(|k| k.name.clone_from(&to));
-        t.checks.iter_mut().filter(|c| c.0 == from).for_each(|c| c.0.clone_from(&to));
-        t.foreign.iter_mut().filter(|f| f.name == from).for_each(|f| f.name.clone_from(&to));
-        t.unchecked.iter_mut().filter(|n| *n == from).for_each(|n| n.clone_from(&to));
-        let mut item = draft.item;
-        item.constraint_comments.iter_mut().filter(|c| c.name == from).for_each(|c| c.name.clone_from(&to));
-        item.sql = table_sql(&full_name(&item), &item.desc, &draft.table);
-        item.kind = ItemKind::Table(draft.table);
-        self.apply(vec![Op::Update { item: Box::new(item) }])?;
-        self.shared.planner.forget_text(table);
-        Ok(Response::Tag("ALTER TABLE".into()))
-    }
-
-    /// Texts of other objects that name a relation or its column, rewritten.
-    fn rewritten(&self, item: &Item, rename: &Rename<'_>) -> Result<Vec<Op>, SqlError> {
-        let names = self.names();
-        let catalog = self.catalog();
-        let mut ops = Vec::new();
-        for d in catalog.dependants(item.id) {
-            let mut new = (**d).clone();
-            match &mut new.kind {
-                ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } => {
-                    let text = renamed(("", ""), query, rename, &names)?;
-                    new.sql = new.sql.strip_suffix(query.as_str()).map_or_else(|| new.sql.clone(), |head| format!("{head}{text}"));
-                    *query = text;
-                }
-                ItemKind::Index { on, key, def } if *on == item.id => {
-                    let from = format!(" FROM {}", qualified(&item.schema, &item.name));
-                    for k in key.iter_mut().chain(&mut def.filter) {
-                        *k = renamed(("SELECT ", &from), k, rename, &names)?.split(" AS ").next().unwrap_or_default().to_owned();
-                    }
-                    let base = match rename {
-                        Rename::Relation { schema, name, .. } => qualified(schema, name),
-                        Rename::Column { .. } => qualified(&item.schema, &item.name),
-                    };
-                    new.sql = format!("CREATE INDEX {} ON {base} ({})", sql::plan::quote_ident(&new.name), key.join(", "));
-                }
-                _ => continue,
-            }
-            ops.push(Op::Update { item: Box::new(new) });
-        }
-        Ok(ops)
-    }
-
-    pub(super) async fn rename_column(&mut self, kind: ObjectKind, relation: GlobalId, column: usize, to: String) -> Result<Response, SqlError> {
-        let mut item = (*self.table(relation)?).clone();
-        if item.desc.names.contains(&to) {
-            return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{to}\" of relation \"{}\" already exists", item.name)));
-        }
-        if matches!(item.kind, ItemKind::Table(_)) {
-            check_column_name(&to)?;
-        }
-        let rename = Rename::Column { rel: relation, column, to: &to };
-        let mut ops = self.rewritten(&item, &rename)?;
-        if let ItemKind::Table(t) = &mut item.kind {
-            let from = format!(" FROM {}", qualified(&item.schema, &item.name));
-            let names = self.names();
-            let keys = t.computed_keys.iter_mut().flat_map(|k| k.keys.iter_mut().chain(&mut k.filter));
-            let texts = t.checks.iter_mut().map(|c| &mut c.1).chain(t.generated.iter_mut().flatten()).chain(keys);
-            for text in texts {
-                // Within brackets a column is no output column that would have to keep its name.
-                let inner = renamed(("SELECT (", &format!("){from}")), text, &rename, &names)?;
-                *text = inner;
-            }
-        }
-        item.desc.names[column] = to.clone();
-        if let ItemKind::Table(t) = &item.kind {
-            item.sql = table_sql(&full_name(&item), &item.desc, t);
-        }
-        let touched: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Update { item } = op { Some(item.id) } else { None }).collect();
-        ops.insert(0, Op::Update { item: Box::new(item) });
-        self.apply(ops)?;
-        touched.into_iter().chain([relation]).for_each(|id| self.shared.planner.forget_text(id));
-        Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
-    }
-
-    /// Gives a relation, an index or a sequence another name or schema.
-    pub(super) fn rename_relation(&mut self, mut item: Item, schema: String, name: String) -> Result<(), SqlError> {
-        let rename = Rename::Relation { rel: item.id, schema: &schema, name: &name };
-        let mut ops = self.rewritten(&item, &rename)?;
-        let catalog = self.catalog();
-        if matches!(item.kind, ItemKind::Sequence(_)) {
-            // Defaults name it.
-            let (was, is) = (nextval(&item.schema, &item.name), nextval(&schema, &name));
-            for d in catalog.dependants(item.id) {
-                let mut table = (**d).clone();
-                if let ItemKind::Table(t) = &mut table.kind {
-                    t.defaults.iter_mut().flatten().filter(|d| **d == was).for_each(|d| d.clone_from(&is));
-                    ops.push(Op::Update { item: Box::new(table) });
-                }
-            }
-        }
-        if let ItemKind::Index { on, .. } = &item.kind {
-            if let Some(table) = catalog.item(*on) {
-                let mut table = (**table).clone();
-                if let ItemKind::Table(t) = &mut table.kind {
-                    t.unique.iter_mut().filter(|u| u.index && u.name == item.name).for_each(|u| u.name.clone_from(&name));
-                    t.computed_keys.iter_mut().filter(|k| k.name == item.name).for_each(|k| k.name.clone_from(&name));
-                    ops.push(Op::Update { item: Box::new(table) });
-                }
-            }
-        }
-        item.schema = schema;
-        item.name = name;
-        if let ItemKind::Table(t) = &item.kind {
-            item.sql = table_sql(&full_name(&item), &item.desc, t);
-        }
-        let touched: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Update { item } = op { Some(item.id) } else { None }).collect();
-        let id = item.id;
-        ops.insert(0, Op::Update { item: Box::new(item) });
-        self.apply(ops)?;
-        touched.into_iter().chain([id]).for_each(|id| self.shared.planner.forget_text(id));
-        Ok(())
-    }
-
     fn add_sequence_to(&self, draft: &mut Draft, s: &ColumnSequence) {
         let name = full_name(&draft.item);
         self.add_sequence(&name, &draft.item.desc.names, &mut draft.table, s, &mut draft.ops);
@@ -906,7 +783,7 @@ fn of_old_rows(mut e: SqlError, item: &Item) -> SqlError {
 }
 
 /// The default of a column with a sequence.
-fn nextval(schema: &str, name: &str) -> String {
+pub(super) fn nextval(schema: &str, name: &str) -> String {
     let name = format!("{}.{}", sql::plan::quote_ident(schema), sql::plan::quote_ident(name));
     format!("nextval('{}'::regclass)", name.replace('\'', "''"))
 }

@@ -255,11 +255,16 @@ pub(super) struct Declared {
 }
 
 impl Session {
-    pub(super) async fn declare(&mut self, name: String, declared: Declared, plan: Plan) -> Result<Response, SqlError> {
-        let Declared { text, hold, scroll, binary } = declared;
-        if !hold && !self.txn.in_block() {
+    /// DECLARE. Errors: 25P01 outside a block, where the cursor would end with its statement.
+    pub(super) async fn declare_statement(&mut self, name: String, declared: Declared, plan: Plan) -> Result<Response, SqlError> {
+        if !declared.hold && !self.txn.in_block() {
             return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "DECLARE CURSOR can only be used in transaction blocks"));
         }
+        self.declare(name, declared, plan).await
+    }
+
+    pub(super) async fn declare(&mut self, name: String, declared: Declared, plan: Plan) -> Result<Response, SqlError> {
+        let Declared { text, hold, scroll, binary } = declared;
         if self.cursors.contains_key(&name) {
             return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
         }

@@ -74,7 +74,7 @@ impl Session {
                 Err(SqlError::unsupported("durable subscriptions", "SUBSCRIBE ... AS OF the last progress continues where a reader stopped, for a minute"))
             }
             Plan::ReplayErrors { .. } => Err(SqlError::unsupported("REPLAY ERRORS", "the raw records are in the source's _errors relation")),
-            Plan::AlterRenameSchema { .. } => Err(SqlError::unsupported("ALTER SCHEMA ... RENAME", "create the schema under its new name")),
+            Plan::AlterRenameSchema { from, to } => self.rename_schema(&from, to),
             Plan::AlterOptions { .. } => Err(SqlError::unsupported("ALTER ... SET", "drop and create the object with the options wanted")),
             other => Err(SqlError::internal(format!("no way to carry out {other:?}"))),
         }

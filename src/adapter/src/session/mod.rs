@@ -34,6 +34,8 @@ pub mod metrics;
 mod query;
 /// What a transaction has read.
 pub mod read_set;
+/// Other names.
+mod rename;
 /// SHOW.
 mod show;
 /// Rows in order, in bounded memory.
@@ -522,7 +524,9 @@ impl Session {
             Plan::Execute { name, args } => self.execute_prepared(&name, args).await,
             Plan::CreateTableExecute { create, args } => self.create_table_execute(*create, args).await,
             Plan::Deallocate(name) => self.deallocate(name.as_deref()),
-            Plan::Declare { text, name, hold, scroll, binary, query } => self.declare(name, cursor::Declared { text, hold, scroll, binary }, *query).await,
+            Plan::Declare { text, name, hold, scroll, binary, query } => {
+                self.declare_statement(name, cursor::Declared { text, hold, scroll, binary }, *query).await
+            }
             Plan::Fetch { name, direction, is_move, timeout_micros } => self.fetch(&name, direction, is_move, timeout_micros).await,
             Plan::Lock => self.lock_table(),
             Plan::Do(block) => self.run_block(&block).await,

@@ -13,7 +13,7 @@ use repr::error::state;
 use repr::types::{Domain, EnumType, RangeType, RecordType};
 use repr::{GlobalId, RelDesc, SqlError, SqlType};
 use sql::catalog::FullName;
-use sql::plan::{AlterTypePlan, TypeChange, TypePlan};
+use sql::plan::{AlterTypePlan, AttributeChange, TypeChange, TypePlan};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -155,6 +155,10 @@ impl Session {
                 let ty = SqlType::Record(Arc::new(RecordType { fields, ..(*r).clone() }));
                 self.replace_type(item, ty)?;
             }
+            (TypeChange::Attributes(changes), ItemKind::Type(SqlType::Record(r))) => self.alter_attributes(item, &r, changes)?,
+            (TypeChange::Attributes(_), _) => {
+                return Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", item.name)));
+            }
             (TypeChange::RenameAttribute { .. }, _) => {
                 return Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", item.name)));
             }
@@ -251,6 +255,15 @@ impl Session {
 
     /// Errors: 2BP01 if the text of something that depends on the type, at whatever distance, has the word.
     fn check_no_text(&self, item: &Item, word: &str, what: &str) -> Result<(), SqlError> {
+        // What a maintained view keeps may be made of labels.
+        let has = |d: &Item| matches!(d.kind, ItemKind::MaterializedView { .. }) || d.texts().any(|t| t.contains(word));
+        let Some(d) = self.dependant_that(item, has) else { return Ok(()) };
+        let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot {what} {} because other objects depend on it", item.told()));
+        Err(e.with_detail(format!("{} depends on {}", d.told(), item.told())))
+    }
+
+    /// Something that depends on an object, at whatever distance, and of which this holds.
+    pub(super) fn dependant_that(&self, item: &Item, holds: impl Fn(&Item) -> bool) -> Option<Arc<Item>> {
         let catalog = self.catalog();
         let mut seen = BTreeSet::from([item.id]);
         let mut queue: Vec<GlobalId> = vec![item.id];
@@ -260,21 +273,61 @@ impl Session {
                     continue;
                 }
                 queue.push(d.id);
-                let in_text = match &d.kind {
-                    ItemKind::View { query, defaults, .. } => query.contains(word) || defaults.iter().flatten().any(|d| d.contains(word)),
-                    // What it keeps may be made of labels.
-                    ItemKind::MaterializedView { .. } => true,
-                    ItemKind::Index { key, .. } => key.iter().any(|k| k.contains(word)),
-                    ItemKind::Table(t) => t.defaults.iter().flatten().chain(t.checks.iter().map(|c| &c.1)).any(|x| x.contains(word)),
-                    _ => false,
-                };
-                if in_text {
-                    let e = SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot {what} {} because other objects depend on it", item.told()));
-                    return Err(e.with_detail(format!("{} depends on {}", d.told(), item.told())));
+                if holds(d) {
+                    return Some(d.clone());
                 }
             }
         }
-        Ok(())
+        None
+    }
+
+    /// A composite type with other attributes. Errors: 0A000 while values of it are kept somewhere, or a text may name what changes.
+    fn alter_attributes(&mut self, mut item: Item, old: &RecordType, changes: Vec<AttributeChange>) -> Result<(), SqlError> {
+        if let Some(user) = self.all_dependants(item.id).into_iter().next() {
+            let of_type = |t: &SqlType| {
+                let mut t = t.clone();
+                put_type(&mut t, &SqlType::Record(Arc::new(old.clone())))
+            };
+            let column = user.desc.names.iter().zip(&user.desc.types).find(|c| of_type(&c.1.ty));
+            if let (Some((column, _)), true) = (column, user.is_relation()) {
+                let m = format!("cannot alter type \"{}\" because column \"{}.{column}\" uses it", item.name, user.name);
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m).with_hint("Make a new type, or take the column away before."));
+            }
+            return Err(SqlError::unsupported(format!("ALTER TYPE {} while {} uses it", item.name, user.told()), "drop it and make it again after the change"));
+        }
+        let mut fields = old.fields.clone();
+        let relation = item.name.clone();
+        let missing = |name: &str| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{name}\" of relation \"{relation}\" does not exist"));
+        for change in changes {
+            match change {
+                AttributeChange::Add(name, _) if fields.iter().any(|f| f.0 == name) => {
+                    return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{name}\" of relation \"{relation}\" already exists")));
+                }
+                AttributeChange::Add(name, ty) => fields.push((name, ty)),
+                AttributeChange::Drop { name, if_exists } => match fields.iter().position(|f| f.0 == name) {
+                    Some(at) => {
+                        fields.remove(at);
+                        let number = at as u32 + 1;
+                        item.comments.retain(|c| c.0 != number);
+                        item.comments = std::mem::take(&mut item.comments).into_iter().map(|(n, c)| (if n > number { n - 1 } else { n }, c)).collect();
+                    }
+                    None if if_exists => {
+                        let e = missing(&name);
+                        self.notice("NOTICE", SqlError::new(e.code, format!("{}, skipping", e.message)));
+                    }
+                    None => return Err(missing(&name)),
+                },
+                AttributeChange::Type(name, ty) => match fields.iter_mut().find(|f| f.0 == name) {
+                    Some(field) => field.1 = ty,
+                    None => return Err(missing(&name)),
+                },
+            }
+        }
+        item.sql = format!("CREATE TYPE {} {}", qualified(&item.schema, &item.name), composite_text(&fields));
+        let ty = SqlType::Record(Arc::new(RecordType { fields, ..old.clone() }));
+        item.deps = user_types(&self.catalog(), &RelDesc { types: vec![ty.clone().nullable()], ..RelDesc::default() });
+        item.deps.retain(|d| *d != item.id);
+        self.replace_type(item, ty)
     }
 }
 

@@ -220,7 +220,7 @@ pub const BOOL: &[Entry] = six!(bools; ["booleq"], ["boolne"], ["boollt"], ["boo
 pub const INT2: &[Entry] = six!(ints::<Int16Type>; ["int2eq"], ["int2ne"], ["int2lt"], ["int2le"], ["int2gt"], ["int2ge"]);
 pub const INT4: &[Entry] = six!(ints::<Int32Type>; ["int4eq", "date_eq"], ["int4ne", "date_ne"], ["int4lt", "date_lt"], ["int4le", "date_le"], ["int4gt", "date_gt"], ["int4ge", "date_ge"]);
 pub const INT8: &[Entry] = six!(ints::<Int64Type>; ["int8eq", "time_eq", "timestamp_eq", "cash_eq"], ["int8ne", "time_ne", "timestamp_ne", "cash_ne"], ["int8lt", "time_lt", "timestamp_lt", "cash_lt"], ["int8le", "time_le", "timestamp_le", "cash_le"], ["int8gt", "time_gt", "timestamp_gt", "cash_gt"], ["int8ge", "time_ge", "timestamp_ge", "cash_ge"]);
-pub const OID: &[Entry] = six!(ints::<UInt32Type>; ["oideq", "xideq", "enum_eq", "uint4eq"], ["oidne", "xidneq", "enum_ne", "uint4ne"], ["oidlt", "enum_lt", "uint4lt"], ["oidle", "enum_le", "uint4le"], ["oidgt", "enum_gt", "uint4gt"], ["oidge", "enum_ge", "uint4ge"]);
+pub const OID: &[Entry] = six!(ints::<UInt32Type>; ["oideq", "xideq", "cideq", "enum_eq", "uint4eq"], ["oidne", "xidneq", "enum_ne", "uint4ne"], ["oidlt", "enum_lt", "uint4lt"], ["oidle", "enum_le", "uint4le"], ["oidgt", "enum_gt", "uint4gt"], ["oidge", "enum_ge", "uint4ge"]);
 pub const INT24: &[Entry] = six!(mixed::<Int16Type, Int32Type>; ["int24eq"], ["int24ne"], ["int24lt"], ["int24le"], ["int24gt"], ["int24ge"]);
 pub const INT42: &[Entry] = six!(mixed::<Int32Type, Int16Type>; ["int42eq"], ["int42ne"], ["int42lt"], ["int42le"], ["int42gt"], ["int42ge"]);
 pub const INT28: &[Entry] = six!(mixed::<Int16Type, Int64Type>; ["int28eq"], ["int28ne"], ["int28lt"], ["int28le"], ["int28gt"], ["int28ge"]);
@@ -234,7 +234,7 @@ pub const FLOAT48: &[Entry] =
 pub const FLOAT84: &[Entry] =
     six!(floats::<Float64Type, Float32Type>; ["float84eq"], ["float84ne"], ["float84lt"], ["float84le"], ["float84gt"], ["float84ge"]);
 pub const UINT2: &[Entry] = six!(ints::<UInt16Type>; ["uint2eq"], ["uint2ne"], ["uint2lt"], ["uint2le"], ["uint2gt"], ["uint2ge"]);
-pub const UINT8: &[Entry] = six!(ints::<UInt64Type>; ["uint8eq", "xid8eq", "pg_lsn_eq"], ["uint8ne", "xid8ne", "pg_lsn_ne"], ["uint8lt", "xid8lt", "pg_lsn_lt"], ["uint8le", "xid8le", "pg_lsn_le"], ["uint8gt", "xid8gt", "pg_lsn_gt"], ["uint8ge", "xid8ge", "pg_lsn_ge"]);
+pub const UINT8: &[Entry] = six!(ints::<UInt64Type>; ["uint8eq", "xid8eq", "pg_lsn_eq", "tideq"], ["uint8ne", "xid8ne", "pg_lsn_ne", "tidne"], ["uint8lt", "xid8lt", "pg_lsn_lt", "tidlt"], ["uint8le", "xid8le", "pg_lsn_le", "tidle"], ["uint8gt", "xid8gt", "pg_lsn_gt", "tidgt"], ["uint8ge", "xid8ge", "pg_lsn_ge", "tidge"]);
 pub const TEXT: &[Entry] = six!(|c: &mut CallArgs<'_>, op| strings(c, op, false);
     ["texteq", "nameeq", "nameeqtext", "texteqname", "chareq", "biteq"], ["textne", "namene", "namenetext", "textnename", "charne", "bitne"],
     ["text_lt", "namelt", "namelttext", "textltname", "charlt", "bitlt", "text_pattern_lt"], ["text_le", "namele", "nameletext", "textlename", "charle", "bitle", "text_pattern_le"],

@@ -28,7 +28,7 @@ fn moved(lsn: u64, n: Numeric, back: bool) -> Result<u64, SqlError> {
 }
 
 pub const FUNCS: &[Entry] = &[
-    f2!(["pg_lsn_mi"], u64, u64 => Numeric, |a, b| Numeric::Small { unscaled: i128::from(a) - i128::from(b), scale: 0 }),
+    f2!(["pg_lsn_mi", "pg_wal_lsn_diff"], u64, u64 => Numeric, |a, b| Numeric::Small { unscaled: i128::from(a) - i128::from(b), scale: 0 }),
     f2!(? ["pg_lsn_pli"], u64, Numeric => u64, |a, n| moved(a, n, false)),
     f2!(? ["5023"], Numeric, u64 => u64, |n, a| moved(a, n, false)),
     f2!(? ["pg_lsn_mii"], u64, Numeric => u64, |a, n| moved(a, n, true)),

@@ -53,6 +53,8 @@ use repr::{ColType, SqlError};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+/// Who may do what, as a value.
+pub(crate) mod acl;
 /// Arithmetic and comparison of integers and floats, and bit operations.
 pub mod arith;
 /// Array functions, and those of enumerations.
@@ -73,6 +75,8 @@ pub mod collection;
 pub mod construct;
 /// Dates, times, intervals.
 pub mod datetime;
+/// Encodings by number, and text in ASCII.
+mod encoding;
 /// Floating-point arithmetic and mathematics.
 pub mod float;
 /// `to_char`, `to_date`, `to_timestamp`, `to_number`.
@@ -83,6 +87,8 @@ pub mod geo;
 pub mod hash;
 /// Addresses and networks.
 pub mod inet;
+/// What information_schema is made with.
+mod information;
 /// `json` and `jsonb`: access, change, construction.
 pub mod json;
 /// JSON text as slices.
@@ -101,6 +107,8 @@ pub mod mac;
 pub mod money;
 /// Exact numbers.
 pub mod numeric;
+/// What objects are called.
+mod object;
 /// Functions over the session and the catalog.
 pub mod privilege;
 /// Ranges and multiranges.
@@ -114,6 +122,8 @@ pub mod temporal;
 pub mod text;
 /// SQL values as JSON, and JSON as SQL rows.
 pub mod to_json;
+/// Numbers of transactions.
+pub(crate) mod transaction;
 /// Text search.
 pub mod tsearch;
 
@@ -250,6 +260,11 @@ const TABLES: &[&[Entry]] = &[
     cast::FUNCS,
     array::FUNCS,
     system::FUNCS,
+    transaction::FUNCS,
+    encoding::FUNCS,
+    information::FUNCS,
+    object::FUNCS,
+    acl::FUNCS,
     privilege::FUNCS,
     range::FUNCS,
     inet::FUNCS,

@@ -75,9 +75,16 @@ impl RegNames for CatalogNames {
         match kind {
             RegKind::Class => self.0.relation_name(oid),
             RegKind::Type => (self.0.type_by_oid(oid).is_some() || catalog::type_by_oid(oid).is_some()).then(|| type_name(oid, &*self.0)),
-            RegKind::Proc => catalog::proc_by_oid(oid).map(proc_name),
+            // With its schema where the name alone does not tell which.
+            RegKind::Proc => catalog::proc_by_oid(oid).map(|p| match catalog::procs_by_name(p.name).nth(1) {
+                Some(_) => format!("pg_catalog.{}", proc_name(p)),
+                None => proc_name(p),
+            }),
             RegKind::Procedure => catalog::proc_by_oid(oid).map(|p| format!("{}({})", proc_name(p), arg_names(&p.args))),
-            RegKind::Oper => catalog::operator_by_oid(oid).map(|o| o.name.to_owned()),
+            RegKind::Oper => catalog::operator_by_oid(oid).map(|o| match catalog::operators_by_name(o.name).nth(1) {
+                Some(_) => format!("pg_catalog.{}", o.name),
+                None => o.name.to_owned(),
+            }),
             RegKind::Operator => catalog::operator_by_oid(oid).map(|o| {
                 let side = |t: u32| if t == 0 { "NONE".to_owned() } else { type_name(t, &*self.0) };
                 format!("{}({},{})", o.name, side(o.left), side(o.right))
@@ -379,10 +386,6 @@ fn own_temp_schema(ctx: &EvalCtx) -> u32 {
     ctx.catalog.backend().and_then(|b| ctx.catalog.namespace_oid(&format!("pg_temp_{}", b.pid))).unwrap_or(0)
 }
 
-fn transaction_number(ctx: &EvalCtx) -> i64 {
-    ctx.logical_now.and_then(|t| i64::try_from(t).ok()).unwrap_or(1).max(1)
-}
-
 fn setting(name: &str, ctx: &EvalCtx) -> Option<String> {
     ctx.catalog.setting(name).or_else(|| match name.to_ascii_lowercase().as_str() {
         "timezone" => Some(ctx.timezone.clone()),
@@ -424,27 +427,6 @@ fn view_definition(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
     };
     // The column at which lines wrap asks for the pretty form too.
     Ok(text_or_null(call.ctx.catalog.view_definition(oid, a.get(1).is_some_and(|p| *p != Value::Bool(false)))))
-}
-
-/// What `acldefault` says, as text: the privileges of an object of this kind that nobody has granted anything on.
-fn default_privileges(kind: &str, owner: u32, ctx: &EvalCtx) -> Result<String, SqlError> {
-    let (everybody, own) = match kind {
-        "c" => ("", ""),
-        "r" => ("", "arwdDxt"),
-        "s" => ("", "rwU"),
-        "d" => ("Tc", "CTc"),
-        "f" => ("X", "X"),
-        "l" | "T" => ("U", "U"),
-        "L" => ("", "rw"),
-        "n" => ("", "UC"),
-        "p" => ("", "sA"),
-        "t" => ("", "C"),
-        "F" | "S" => ("", "U"),
-        _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized object type abbreviation: {kind}"))),
-    };
-    let owner = ctx.catalog.role_name(owner).map_or_else(|| owner.to_string(), |n| quote_ident(&n));
-    let grants = [(String::new(), everybody), (owner.clone(), own)].into_iter().filter(|g| !g.1.is_empty());
-    Ok(format!("{{{}}}", grants.map(|(who, what)| format!("{who}={what}/{owner}")).collect::<Vec<_>>().join(",")))
 }
 
 /// `to_reg*`: NULL for what does not exist; a name that is none is an error.
@@ -607,12 +589,6 @@ pub const FUNCS: &[Entry] = &[
         let zone = super::formatting::print::Zone { east_secs: zone.offset_at(now), name: zone.abbreviation_at(now).unwrap_or_default() };
         Ok(Value::Text(super::formatting::print::timestamp(&local, Some(zone), "Dy Mon DD HH24:MI:SS.US YYYY TZ")))
     })),
-    f1!(["PG_encoding_to_char"], i32 => &'static str, |n| if n == 6 { "UTF8" } else if n == 0 { "SQL_ASCII" } else { "" }),
-    f1!(["PG_char_to_encoding"], Str => i32, |s| match s.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
-        "utf8" | "unicode" => 6,
-        "sqlascii" => 0,
-        _ => -1,
-    }),
     // The session sets the seed (`adapter`).
     val!(? ["setseed"], |_, _| Err(SqlError::unsupported("setseed() of values from rows", "call it with a constant"))),
     kernel!(["pg_backend_pid"], |c| constant(c, |ctx| { Ok(Value::Int4(ctx.catalog.backend().map_or(std::process::id() as i32, |b| b.pid))) })),
@@ -631,7 +607,6 @@ pub const FUNCS: &[Entry] = &[
         ],
         |_, _| Err(SqlError::unsupported("advisory locks of values from rows", "call the function with constants"))
     ),
-    val!(["pg_current_xact_id_if_assigned", "pg_last_xact_replay_timestamp"], |_, _| Ok(Value::Null)),
     val!(["pg_blocking_pids", "pg_safe_snapshot_blocking_pids"], |_, _| Ok(Value::array(Vec::new()))),
     kernel!(["pg_my_temp_schema"], |c| constant(c, |ctx| Ok(Value::UInt4(own_temp_schema(ctx))))),
     val!(["pg_is_other_temp_schema"], |a, call| {
@@ -648,11 +623,6 @@ pub const FUNCS: &[Entry] = &[
     // With a timeout, Postgres waits for the session to end; here it ends at once.
     val!(? ["pg_terminate_backend"], |a, call| signal(&a[0], true, call.ctx)),
     vals!(["pg_current_logfile"], |_, _| Ok(Value::Null)),
-    // `txid_current` has an older type.
-    kernel!(["pg_current_xact_id"], |c| match c.ret.ty {
-        SqlType::Xid8 => constant(c, |ctx| Ok(Value::UInt8(transaction_number(ctx) as u64))),
-        _ => constant(c, |ctx| Ok(Value::Int8(transaction_number(ctx)))),
-    }),
     val!(? ["show_config_by_name", "show_config_by_name_missing_ok"], |a, call| {
         let name = a[0].as_str().unwrap_or("");
         match setting(name, call.ctx) {
@@ -705,34 +675,21 @@ pub const FUNCS: &[Entry] = &[
         (oid, typmod) => Value::Text(format_type(oid_of(oid), typmod.as_i64().map(|t| t as i32), &*call.ctx.catalog)),
     })),
     vals!(["pg_typeof"], |_, call| Ok(Value::UInt4(call.arg_types[0].ty.oid()))),
-    vals!(["pg_collation_for"], |_, call| Ok(match call.arg_types[0].ty {
-        SqlType::Text | SqlType::Varchar | SqlType::Bpchar => Value::text("\"default\""),
-        SqlType::Name => Value::text("\"C\""),
-        _ => Value::Null,
-    })),
+    vals!(? ["pg_collation_for"], |_, call| match &call.arg_types[0].ty {
+        SqlType::Text | SqlType::Varchar | SqlType::Bpchar => Ok(Value::text("\"default\"")),
+        SqlType::Name => Ok(Value::text("\"C\"")),
+        SqlType::Unknown => Ok(Value::Null),
+        t => match catalog::type_by_oid(t.oid()) {
+            Some(p) if p.collation == 0 => Err(SqlError::new(state::DATATYPE_MISMATCH, format!("collations are not supported by type {}", t.sql_name()))),
+            _ => Ok(Value::Null),
+        },
+    }),
     val!(["pg_column_size"], |a, call| Ok(Value::Int4(column_size(&a[0], &call.arg_types[0].ty)))),
     val!(["pg_get_userbyid"], |a, call| {
         let oid = oid_of(&a[0]);
         Ok(Value::Text(call.ctx.catalog.role_name(oid).unwrap_or_else(|| format!("unknown (OID={oid})"))))
     }),
-    f1!(["PG_encoding_to_char"], i32 => &'static str, |e| match e {
-        0 => "SQL_ASCII",
-        6 => "UTF8",
-        _ => "",
-    }),
-    f1!(["PG_char_to_encoding"], Str => i32, |s| match s.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
-        "utf8" | "unicode" => 6,
-        "sqlascii" => 0,
-        _ => -1,
-    }),
-    f1!(["pg_encoding_max_length_sql"], i32 => Option<i32>, |e| match e {
-        0 => Some(1),
-        6 => Some(4),
-        _ => None,
-    }),
     val!(? ["pg_get_viewdef", "pg_get_viewdef_ext", "pg_get_viewdef_name", "pg_get_viewdef_name_ext", "pg_get_viewdef_wrap"], view_definition),
-    // There is no type of access rights: their list is text.
-    val!(? ["acldefault_sql"], |a, call| default_privileges(a[0].as_str().unwrap_or(""), oid_of(&a[1]), call.ctx).map(Value::Text)),
     val!(["pg_get_indexdef"], |a, call| Ok(text_or_null(call.ctx.catalog.index_definition(oid_of(&a[0]), 0, false)))),
     val!(["pg_get_indexdef_ext"], |a, call| {
         let column = a[1].as_i64().and_then(|c| i32::try_from(c).ok()).unwrap_or(0);
@@ -769,6 +726,8 @@ pub const FUNCS: &[Entry] = &[
             "pg_indexam_has_property",
             "pg_indexam_progress_phasename",
             "pg_collation_actual_version",
+            "pg_database_collation_actual_version",
+            "pg_partition_root",
             "pg_column_compression"
         ],
         |_, _| Ok(Value::Null)
@@ -793,6 +752,22 @@ pub const FUNCS: &[Entry] = &[
         }
         None => Value::Null,
     })),
+    val!(["oidvectortypes"], |a, call| {
+        let Value::Array(types) = &a[0] else { return Ok(Value::Null) };
+        let names: Vec<String> = types.elems.iter().map(|t| type_name(oid_of(t), &*call.ctx.catalog)).collect();
+        Ok(Value::Text(names.join(", ")))
+    }),
+    val!(["pg_settings_get_flags"], |a, call| {
+        let name = a[0].as_str().unwrap_or("");
+        if setting(name, call.ctx).is_none() {
+            return Ok(Value::Null);
+        }
+        let line = include_str!("../data/setting_flags.tsv").lines().find_map(|l| l.split_once('\t').filter(|(n, _)| n.eq_ignore_ascii_case(name)));
+        Ok(Value::array(line.map_or_else(Vec::new, |(_, flags)| flags.split(' ').map(Value::text).collect())))
+    }),
+    kernel!(["pg_notification_queue_usage"], |c| constant(c, |_| Ok(Value::Float8(0.0)))),
+    val!(? ["pg_notify"], |_, _| Err(SqlError::unsupported("pg_notify()", "SUBSCRIBE tells of changes"))),
+    val!(["pg_stat_clear_snapshot", "pg_stat_force_next_flush", "pg_stat_reset", "pg_stat_reset_single_table_counters"], |_, _| Ok(Value::text(""))),
     val!(["pg_get_function_arguments", "pg_get_function_identity_arguments"], |a, call| Ok(text_or_null(function_arguments(oid_of(&a[0]), call.ctx)))),
     val!(?
         ["to_regclass", "to_regtype", "to_regproc", "to_regprocedure", "to_regoper", "to_regoperator", "to_regnamespace", "to_regrole", "to_regcollation"],
@@ -826,7 +801,40 @@ pub const FUNCS: &[Entry] = &[
             "pg_stat_get_live_tuples",
             "pg_stat_get_dead_tuples",
             "pg_stat_get_blocks_fetched",
-            "pg_stat_get_blocks_hit"
+            "pg_stat_get_blocks_hit",
+            "pg_stat_get_tuples_hot_updated",
+            "pg_stat_get_mod_since_analyze",
+            "pg_stat_get_ins_since_vacuum",
+            "pg_stat_get_vacuum_count",
+            "pg_stat_get_autovacuum_count",
+            "pg_stat_get_analyze_count",
+            "pg_stat_get_autoanalyze_count",
+            "pg_stat_get_last_vacuum_time",
+            "pg_stat_get_last_autovacuum_time",
+            "pg_stat_get_last_analyze_time",
+            "pg_stat_get_last_autoanalyze_time",
+            "pg_stat_get_xact_numscans",
+            "pg_stat_get_xact_tuples_returned",
+            "pg_stat_get_xact_tuples_fetched",
+            "pg_stat_get_xact_tuples_inserted",
+            "pg_stat_get_xact_tuples_updated",
+            "pg_stat_get_xact_tuples_deleted",
+            "pg_stat_get_xact_tuples_hot_updated",
+            "pg_stat_get_xact_blocks_fetched",
+            "pg_stat_get_xact_blocks_hit",
+            "pg_stat_get_db_xact_commit",
+            "pg_stat_get_db_xact_rollback",
+            "pg_stat_get_db_blocks_fetched",
+            "pg_stat_get_db_blocks_hit",
+            "pg_stat_get_db_tuples_returned",
+            "pg_stat_get_db_tuples_fetched",
+            "pg_stat_get_db_tuples_inserted",
+            "pg_stat_get_db_tuples_updated",
+            "pg_stat_get_db_tuples_deleted",
+            "pg_stat_get_db_deadlocks",
+            "pg_stat_get_db_temp_files",
+            "pg_stat_get_db_temp_bytes",
+            "pg_stat_get_db_stat_reset_time"
         ],
         |_, call| Ok(match call.ret.ty {
             SqlType::Int8 => Value::Int8(0),

@@ -105,7 +105,7 @@ pub fn integer(v: i64, ty: &SqlType) -> Option<Result<Cell, String>> {
         SqlType::Int4 => range(i64::from(i32::MIN), i64::from(i32::MAX)),
         SqlType::Int2 => range(i64::from(i16::MIN), i64::from(i16::MAX)),
         SqlType::UInt2 => range(0, i64::from(u16::MAX)),
-        SqlType::UInt4 | SqlType::Oid | SqlType::Xid => range(0, i64::from(u32::MAX)),
+        SqlType::UInt4 | SqlType::Oid | SqlType::Xid | SqlType::Cid => range(0, i64::from(u32::MAX)),
         SqlType::UInt8 => range(0, i64::MAX),
         SqlType::Float8 => Ok(Cell::Float(v as f64)),
         SqlType::Float4 => Ok(Cell::Float(v as f32 as f64)),

@@ -3,6 +3,8 @@
 //! Most stand for one offset from UTC (seconds east); those whose meaning changed over time name a zone, whose rules at the given
 //! time decide. Not here: IANA names (`zone`).
 
+use super::zone::TimeZone;
+
 /// What an abbreviation means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Abbrev {
@@ -16,6 +18,32 @@ pub enum Abbrev {
 pub fn lookup(name: &str) -> Option<Abbrev> {
     ABBREVS.binary_search_by(|e| e.0.cmp(name)).ok().map(|i| ABBREVS[i].1)
 }
+
+/// All of them as they are at an instant (microseconds since 2000-01-01 UTC): the name, seconds east, whether it is of saved daylight.
+pub fn all_at(now: i64) -> impl Iterator<Item = (String, i32, bool)> {
+    ABBREVS.iter().map(move |(name, meaning)| {
+        let east = match meaning {
+            Abbrev::Fixed(east) => *east,
+            Abbrev::Zone(zone) => TimeZone::named(zone).map_or(0, |z| last_offset(&z, name, now)),
+        };
+        (name.to_uppercase(), east, SAVING.contains(name))
+    })
+}
+
+/// The offset that a zone had when it last bore the abbreviation; the one of now if it never did.
+fn last_offset(zone: &TimeZone, name: &str, now: i64) -> i32 {
+    const MONTH: i64 = 30 * 86_400_000_000;
+    const YEARS: i64 = 100;
+    let bearing = (0..YEARS * 12).map(|n| now - n * MONTH).find(|t| zone.abbreviation_at(*t).is_some_and(|a| a.eq_ignore_ascii_case(name)));
+    zone.offset_at(bearing.unwrap_or(now))
+}
+
+/// Those of saved daylight.
+const SAVING: &[&str] = &[
+    "acdt", "acsst", "adt", "aedt", "aesst", "akdt", "almst", "awsst", "azost", "bdst", "brst", "bst", "cadt", "cdt", "cest", "cetdst", "chadt", "clst", "clt",
+    "easst", "east", "edt", "eest", "eetdst", "egst", "fjst", "fnst", "idt", "kdt", "kgst", "lhdt", "mdt", "mest", "mesz", "metdst", "msd", "must", "ndt",
+    "nzdt", "pdt", "pkst", "pmdt", "pyst", "sadt", "ulast", "uyst", "uzst", "wadt", "wdt", "wetdst", "wgst", "yekst",
+];
 
 #[rustfmt::skip]
 const ABBREVS: &[(&str, Abbrev)] = &[

@@ -20,7 +20,7 @@ mod print;
 mod token;
 mod zone;
 
-pub use abbrev::{lookup as abbreviation, Abbrev};
+pub use abbrev::{all_at as abbreviations_at, lookup as abbreviation, Abbrev};
 pub use interval::{parse_interval, print_interval, round_micros};
 pub use parse::{parse_date, parse_time, parse_timestamp, parse_timestamptz, parse_timetz};
 pub use print::{print_date, print_time, print_timestamp, print_timestamptz, print_timetz, put_offset};

@@ -9,12 +9,16 @@
 //! Errors carry Postgres's SQLSTATE and wording. Not here: casts between types (`expr`), names of catalog objects (a
 //! [`RegNames`] gives them).
 
+/// What a role may do.
+pub mod acl;
 /// Arrays, records, ranges, maps.
 mod nested;
 /// Types without parts.
 /// Money, hardware addresses, bit strings, transaction numbers.
 pub mod plain;
 mod scalar;
+/// Which transactions a reader sees.
+pub mod snapshot;
 
 use crate::datetime;
 use crate::error::{state, SqlError};
@@ -54,6 +58,7 @@ pub fn write_text(value: &Value, ty: &SqlType, style: &TextStyle, out: &mut Stri
             _ => scalar::put(v, out),
         },
         Value::UInt8(v) if *ty == SqlType::PgLsn => plain::print_lsn(*v, out),
+        Value::UInt8(v) if *ty == SqlType::Tid => out.push_str(&format!("({},{})", v >> 16, v & 0xffff)),
         Value::UInt8(v) => scalar::put(v, out),
         Value::Float4(v) => print_f32(*v, style.extra_float_digits, out),
         Value::Float8(v) => print_f64(*v, style.extra_float_digits, out),
@@ -94,7 +99,10 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         SqlType::UInt4 => Value::UInt4(parse_int(text, "uint4")?),
         SqlType::UInt8 => Value::UInt8(parse_int(text, "uint8")?),
         SqlType::Oid => Value::UInt4(scalar::parse_oid(text, "oid")?),
-        SqlType::Xid => Value::UInt4(plain::parse_xid(text) as u32),
+        SqlType::Xid | SqlType::Cid => Value::UInt4(plain::parse_xid(text) as u32),
+        SqlType::Tid => Value::UInt8(plain::parse_tid(text)?),
+        SqlType::Snapshot | SqlType::TxidSnapshot => Value::Text(snapshot::Snapshot::parse(text)?.to_string()),
+        SqlType::AclItem => Value::Text(acl::AclItem::parse(text, style)?.print(style)),
         SqlType::Xid8 => Value::UInt8(plain::parse_xid(text)),
         SqlType::PgLsn => Value::UInt8(plain::parse_lsn(text)?),
         SqlType::Money => Value::Int8(plain::parse_money(text)?),
@@ -108,7 +116,7 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
         SqlType::Float4 => Value::Float4(parse_f32(text)?),
         SqlType::Float8 => Value::Float8(parse_f64(text)?),
         SqlType::Numeric => Value::Numeric(Numeric::parse(text)?),
-        SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Unknown => Value::text(text),
+        SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Unknown | SqlType::RefCursor => Value::text(text),
         SqlType::JsonPath => Value::Text(crate::jsonpath::parse(text)?.to_string()),
         SqlType::Void => Value::text(""),
         SqlType::Char => Value::Text(first_byte(text)),

@@ -33,6 +33,18 @@ pub fn parse_xid(text: &str) -> u64 {
     }
 }
 
+/// `(block,offset)`. Errors: 22P02.
+pub fn parse_tid(text: &str) -> Result<u64, SqlError> {
+    let inside = text.trim_ascii_start().strip_prefix('(').and_then(|t| t.split_once(')')).map(|t| t.0);
+    let parts = inside.and_then(|t| t.split_once(',')).and_then(|(block, offset)| {
+        let block = block.trim_ascii_start();
+        // As an unsigned number of C's is read, one below zero counts from the other end.
+        let block = block.parse::<u32>().ok().or_else(|| block.parse::<i32>().ok().map(|b| b as u32))?;
+        Some((block, offset.trim_ascii_start().parse::<u16>().ok()?))
+    });
+    parts.map(|(block, offset)| u64::from(block) << 16 | u64::from(offset)).ok_or_else(|| invalid("tid", text))
+}
+
 /// `16/B374D848`: the high and the low word, in hexadecimal digits. Errors: 22P02.
 pub fn parse_lsn(text: &str) -> Result<u64, SqlError> {
     let word = |s: &str| (s.len() <= 8 && s.bytes().all(|b| b.is_ascii_hexdigit())).then(|| u64::from_str_radix(s, 16).ok()).flatten();

@@ -487,6 +487,14 @@ pub struct AlterType {
     pub action: AlterTypeAction,
 }
 
+/// A change to the attributes of a composite type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AttributeAction {
+    Add(Ident, TypeName),
+    Drop { name: Ident, if_exists: bool },
+    Type(Ident, TypeName),
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlterTypeAction {
     Rename(Ident),
@@ -506,6 +514,7 @@ pub enum AlterTypeAction {
         from: Ident,
         to: Ident,
     },
+    Attributes(Vec<AttributeAction>),
     NotNull(bool),
     Default(Option<(Expr, Span)>),
     /// `valid`: the values that there are must satisfy it.

@@ -129,3 +129,30 @@ pub fn quote_ident(s: &str) -> String {
         format!("\"{}\"", s.replace('"', "\"\""))
     }
 }
+
+/// A text in which `from.name` has become `to.name`, for each name that is meant. `None`: `from` stands there for something else too,
+/// perhaps an alias that qualifies columns.
+pub fn requalified(text: &str, from: &str, to: &str, meant: impl Fn(&str) -> bool) -> Option<String> {
+    use lex::Tok;
+    if !text.contains(from) {
+        return Some(text.to_owned());
+    }
+    let Ok((toks, _)) = lex::lex(text) else { return Some(text.to_owned()) };
+    let name = |i: usize| match toks.get(i).map(|t| &t.tok) {
+        Some(Tok::Word(w) | Tok::Quoted(w)) => Some(w.as_str()),
+        _ => None,
+    };
+    let dot = |i: usize| matches!(toks.get(i).map(|t| &t.tok), Some(Tok::Punct(".")));
+    let (mut out, mut at, mut alone) = (String::new(), 0, false);
+    for i in (0..toks.len()).filter(|i| name(*i) == Some(from) && !(*i > 0 && dot(*i - 1))) {
+        if dot(i + 1) && name(i + 2).is_some_and(&meant) {
+            out.push_str(&text[at..toks[i].span.start]);
+            out.push_str(&quote_ident(to));
+            at = toks[i].span.end;
+        } else {
+            alone |= !dot(i + 1);
+        }
+    }
+    out.push_str(&text[at..]);
+    (at == 0 || !alone).then_some(out)
+}

@@ -1,6 +1,5 @@
 //! CREATE and ALTER of types and domains. Not here: DROP (see `ddl`), type names in expressions (see `types`).
 
-use super::lex::Tok;
 use super::Parser;
 use crate::ast::*;
 use repr::SqlError;
@@ -94,7 +93,6 @@ impl Parser<'_> {
     }
 
     fn alter_type_action(&mut self) -> Result<AlterTypeAction, SqlError> {
-        let pos = self.pos();
         if let Some(a) = self.alter_any_type()? {
             return Ok(a);
         }
@@ -124,10 +122,37 @@ impl Parser<'_> {
             }
             return Ok(AlterTypeAction::RenameAttribute { from, to });
         }
-        if self.is_any_kw(&["add", "drop", "alter", "set"]) && matches!(self.tok(), Tok::Word(_)) {
-            return Err(SqlError::unsupported("changing the attributes of a type", "create a new type").at(pos));
+        let mut changes = vec![self.attribute_change()?];
+        while self.eat_punct(",") {
+            changes.push(self.attribute_change()?);
         }
-        Err(self.error())
+        Ok(AlterTypeAction::Attributes(changes))
+    }
+
+    fn attribute_change(&mut self) -> Result<AttributeAction, SqlError> {
+        let change = if self.eat_kws(&["add", "attribute"]) {
+            let (name, ty) = self.attribute()?;
+            AttributeAction::Add(name, ty)
+        } else if self.eat_kws(&["drop", "attribute"]) {
+            let if_exists = self.if_exists()?;
+            AttributeAction::Drop { name: self.col_id()?, if_exists }
+        } else if self.eat_kws(&["alter", "attribute"]) {
+            let name = self.col_id()?;
+            self.eat_kws(&["set", "data"]);
+            self.expect_kw("type")?;
+            let ty = self.type_name()?;
+            if self.eat_kw("collate") {
+                self.object_name()?;
+            }
+            AttributeAction::Type(name, ty)
+        } else {
+            return Err(self.error());
+        };
+        // Tables that are declared to have a type's columns, which these words are about, are not there.
+        if !self.eat_kw("cascade") {
+            self.eat_kw("restrict");
+        }
+        Ok(change)
     }
 
     fn alter_domain_action(&mut self) -> Result<AlterTypeAction, SqlError> {

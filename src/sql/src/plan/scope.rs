@@ -230,7 +230,7 @@ impl Ctes {
 pub fn row_type_of(rel: &Relation) -> SqlType {
     let fields = rel.desc.names.iter().cloned().zip(rel.desc.types.iter().map(|t| t.clone().with_nullable(true))).collect();
     let oid = if rel.row_type_oid == 0 { pseudo::RECORD } else { rel.row_type_oid };
-    SqlType::Record(Arc::new(RecordType { oid, array_oid: 0, name: Some(rel.name.name.clone()), fields }))
+    SqlType::Record(Arc::new(RecordType::of_relation(oid, Some(rel.name.name.clone()), fields)))
 }
 
 /// Names that no column of a table may have.
@@ -434,7 +434,7 @@ impl Binder<'_> {
         let field = |(i, c): (usize, &NsCol)| (item.row_names.as_ref().map_or(&c.name, |n| &n[i]).clone(), c.ty.clone());
         let fields: Vec<(String, ColType)> = item.cols.iter().enumerate().map(field).collect();
         let name = (item.row_oid != pseudo::RECORD).then(|| item.hidden.clone().unwrap_or_else(|| item.name.clone()));
-        let ty = SqlType::Record(Arc::new(RecordType { oid: item.row_oid, array_oid: 0, name, fields })).not_null();
+        let ty = SqlType::Record(Arc::new(RecordType::of_relation(item.row_oid, name, fields))).not_null();
         let cols: Vec<HirScalar> = (0..item.cols.len()).map(|i| item.column(level, i)).collect();
         let row = self.internal("row_construct", cols.clone(), ty.clone())?;
         if !item.null_extended || cols.is_empty() {

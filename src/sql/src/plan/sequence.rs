@@ -22,7 +22,6 @@ pub fn altered(old: Option<&SequenceSpec>, o: &SequenceOptions, ty: SqlType) -> 
     if increment == 0 {
         return bad("INCREMENT must not be zero".into());
     }
-    // Values are not cached: none is lost by it.
     if let Some(cache) = o.cache.filter(|n| *n < 1) {
         return bad(format!("CACHE ({cache}) must be greater than zero"));
     }
@@ -56,7 +55,8 @@ pub fn altered(old: Option<&SequenceSpec>, o: &SequenceOptions, ty: SqlType) -> 
     if start > max {
         return bad(format!("START value ({start}) cannot be greater than MAXVALUE ({max})"));
     }
-    Ok(SequenceSpec { ty, start, increment, min, max, cycle: o.cycle.or(old.map(|s| s.cycle)).unwrap_or(false) })
+    let cycle = o.cycle.or(old.map(|s| s.cycle)).unwrap_or(false);
+    Ok(SequenceSpec { ty, start, increment, min, max, cycle, cache: o.cache.or(old.map(|s| s.cache)).unwrap_or(1) })
 }
 
 /// Errors: 22023 for a column that cannot be an identity.

@@ -1,9 +1,9 @@
 //! CREATE TYPE, CREATE DOMAIN, ALTER TYPE and ALTER DOMAIN as plans. Not here: what a domain tests (see `domain`).
 
 use super::scope::Clause;
-use super::types::{AlterTypePlan, TypeChange};
+use super::types::{AlterTypePlan, AttributeChange, TypeChange};
 use super::*;
-use crate::ast::{self, AlterTypeAction, Ident, ObjectKind, TypeName};
+use crate::ast::{self, AlterTypeAction, AttributeAction, Ident, ObjectKind, TypeName};
 use crate::hir::HirScalar;
 use crate::parse::ParsedStatement;
 use expr::catalog::{self as pg, CastContext};
@@ -164,6 +164,16 @@ impl Binder<'_> {
                 TypeChange::RenameValue { from: from.clone(), to: to.clone() }
             }
             AlterTypeAction::RenameAttribute { from, to } => TypeChange::RenameAttribute { from: from.name.clone(), to: to.name.clone() },
+            AlterTypeAction::Attributes(changes) => {
+                let one = |c: &AttributeAction| {
+                    Ok(match c {
+                        AttributeAction::Add(name, ty) => AttributeChange::Add(name.name.clone(), self.resolve_type(ty)?),
+                        AttributeAction::Drop { name, if_exists } => AttributeChange::Drop { name: name.name.clone(), if_exists: *if_exists },
+                        AttributeAction::Type(name, ty) => AttributeChange::Type(name.name.clone(), self.resolve_type(ty)?),
+                    })
+                };
+                TypeChange::Attributes(changes.iter().map(one).collect::<Result<_, SqlError>>()?)
+            }
             other => {
                 let d = domain.ok_or_else(|| SqlError::internal("a domain's change of what is none"))?;
                 let test = matches!(other, AlterTypeAction::NotNull(true) | AlterTypeAction::AddCheck { valid: true, .. } | AlterTypeAction::Validate(_));

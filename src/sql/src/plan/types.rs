@@ -732,6 +732,14 @@ pub struct AlterTypePlan {
     pub change: TypeChange,
 }
 
+/// A change to the attributes of a composite type.
+#[derive(Clone, Debug)]
+pub enum AttributeChange {
+    Add(String, ColType),
+    Drop { name: String, if_exists: bool },
+    Type(String, ColType),
+}
+
 #[derive(Clone, Debug)]
 pub enum TypeChange {
     Rename(String),
@@ -749,6 +757,7 @@ pub enum TypeChange {
         from: String,
         to: String,
     },
+    Attributes(Vec<AttributeChange>),
     /// The domain after the change, and whether the values that there are must satisfy it.
     Domain {
         after: repr::types::Domain,

@@ -242,7 +242,7 @@ pub async fn until_visible(client: &Client, xid: u32) -> Result<(), tokio_postgr
 pub fn our_type(oid: u32) -> SqlType {
     fn is_known(ty: &SqlType) -> bool {
         match ty {
-            SqlType::Reg(_) | SqlType::Record(_) | SqlType::Unknown | SqlType::Void | SqlType::JsonPath => false,
+            SqlType::Reg(_) | SqlType::Record(_) | SqlType::Unknown | SqlType::Void | SqlType::JsonPath | SqlType::AclItem => false,
             SqlType::Array(e) => is_known(e),
             _ => true,
         }
