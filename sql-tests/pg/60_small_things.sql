@@ -90,3 +90,63 @@ DROP VIEW st_v;
 DROP TABLE st_c;
 DROP SEQUENCE st_s;
 DROP SCHEMA st_b CASCADE;
+-- DO: CASE, cursors, parts of variables, what an error was
+--@nosplit
+CREATE TABLE st_log (n serial, what text);
+DO $$ DECLARE x int := 3; y x%TYPE; BEGIN y := x; CASE WHEN y > 2 THEN INSERT INTO st_log (what) VALUES ('big'); ELSE INSERT INTO st_log (what) VALUES ('small'); END CASE; CASE x + 1 WHEN 1, 2 THEN INSERT INTO st_log (what) VALUES ('a'); WHEN 3, 4 THEN CASE WHEN false THEN NULL; ELSE INSERT INTO st_log (what) VALUES ('b'); END CASE; END CASE; END $$;
+DO $$ BEGIN CASE 1 WHEN 2 THEN NULL; END CASE; END $$;
+DO $$ BEGIN CASE WHEN NULL THEN NULL; END CASE; END $$;
+DO $$ BEGIN CASE END CASE; END $$;
+DO $$ DECLARE c CURSOR (a int, b int) FOR SELECT a + b AS s; x int; BEGIN OPEN c(1, b := 2); FETCH c INTO x; INSERT INTO st_log (what) VALUES (x || ' ' || c::text); MOVE c; INSERT INTO st_log (what) VALUES (FOUND); CLOSE c; FOR r IN c(3, 4) LOOP INSERT INTO st_log (what) VALUES (r.s); END LOOP; END $$;
+DO $$ DECLARE c refcursor; x int; BEGIN OPEN c SCROLL FOR SELECT g FROM generate_series(1, 5) g; FETCH LAST FROM c INTO x; INSERT INTO st_log (what) VALUES (x); FETCH PRIOR FROM c INTO x; INSERT INTO st_log (what) VALUES (x); FETCH ABSOLUTE 2 FROM c INTO x; INSERT INTO st_log (what) VALUES (x); FETCH RELATIVE -1 FROM c INTO x; INSERT INTO st_log (what) VALUES (x); FETCH RELATIVE -5 FROM c INTO x; INSERT INTO st_log (what) VALUES (coalesce(x::text, 'none') || FOUND); MOVE FORWARD 3 FROM c; FETCH c INTO x; INSERT INTO st_log (what) VALUES (x); END $$;
+DO $$ DECLARE c refcursor; x int; q text := 'SELECT $1 + 1'; BEGIN OPEN c FOR EXECUTE q USING 4; FETCH c INTO x; INSERT INTO st_log (what) VALUES (x); CLOSE c; OPEN c FOR SELECT x * 2; FETCH c INTO x; INSERT INTO st_log (what) VALUES (x); END $$;
+DO $$ DECLARE c CURSOR FOR SELECT g FROM generate_series(1, 120) g; n int := 0; BEGIN FOR r IN c LOOP CONTINUE WHEN r.g % 2 = 0; n := n + r.g; EXIT WHEN r.g > 100; END LOOP; INSERT INTO st_log (what) VALUES (n); FOR r IN c LOOP n := r.g; END LOOP; INSERT INTO st_log (what) VALUES (n); END $$;
+DO $$ DECLARE c refcursor; x int; BEGIN FETCH c INTO x; END $$;
+DO $$ DECLARE c refcursor := 'nn'; x int; BEGIN FETCH c INTO x; END $$;
+DO $$ DECLARE c refcursor := 'nn'; BEGIN CLOSE c; END $$;
+DO $$ DECLARE c CURSOR FOR SELECT 1; BEGIN OPEN c; OPEN c; END $$;
+DO $$ DECLARE c CURSOR (a int) FOR SELECT a; BEGIN OPEN c; END $$;
+DO $$ DECLARE c CURSOR (a int) FOR SELECT a; BEGIN OPEN c(1, 2); END $$;
+DO $$ DECLARE c CURSOR FOR SELECT 1; BEGIN FOR r IN c LOOP OPEN c; END LOOP; END $$;
+DO $$ DECLARE c refcursor; BEGIN OPEN c FOR INSERT INTO st_log (what) VALUES ('x'); END $$;
+DO $$ DECLARE c int; BEGIN FETCH c INTO c; END $$;
+DO $$ DECLARE c refcursor; x int; BEGIN OPEN c FOR SELECT 1; FETCH ALL FROM c INTO x; END $$;
+BEGIN;
+DO $$ DECLARE c refcursor := 'st_cur'; BEGIN OPEN c FOR SELECT g FROM generate_series(1, 3) g; END $$;
+FETCH ALL FROM st_cur;
+COMMIT;
+DO $$ DECLARE a int[] := '{1,2,3}'; r record; j jsonb := '{"a": 1}'; i int := 2; BEGIN a[i] := 5; a[5] := 7; INSERT INTO st_log (what) VALUES (a::text); SELECT 1 AS x, 'b' AS y INTO r; r.y := 'c'; r.x := r.x + 1; INSERT INTO st_log (what) VALUES (r::text); j['b'] := '2'; INSERT INTO st_log (what) VALUES (j::text); END $$;
+DO $$ DECLARE t text; d text; h text; s text; BEGIN RAISE EXCEPTION 'boo' USING DETAIL = 'dd', HINT = 'hh', ERRCODE = '22012', TABLE = 'tt'; EXCEPTION WHEN OTHERS THEN GET STACKED DIAGNOSTICS t = MESSAGE_TEXT, d = PG_EXCEPTION_DETAIL, h = PG_EXCEPTION_HINT, s = RETURNED_SQLSTATE; INSERT INTO st_log (what) VALUES (t || d || h || s); GET STACKED DIAGNOSTICS t = PG_EXCEPTION_CONTEXT, d = CONSTRAINT_NAME, h = TABLE_NAME; INSERT INTO st_log (what) VALUES (t || '<' || d || '>' || h); END $$;
+DO $$
+DECLARE t text;
+BEGIN
+  BEGIN
+    PERFORM 1 / 0;
+  EXCEPTION WHEN division_by_zero THEN
+    GET STACKED DIAGNOSTICS t = PG_EXCEPTION_CONTEXT;
+    INSERT INTO st_log (what) VALUES (t);
+  END;
+  BEGIN
+    t := 1 / 0;
+  EXCEPTION WHEN division_by_zero THEN
+    GET STACKED DIAGNOSTICS t = PG_EXCEPTION_CONTEXT;
+    INSERT INTO st_log (what) VALUES (t);
+  END;
+  BEGIN
+    IF 1 / 0 = 1 THEN
+      NULL;
+    END IF;
+  EXCEPTION WHEN division_by_zero THEN
+    GET STACKED DIAGNOSTICS t = PG_EXCEPTION_CONTEXT;
+    INSERT INTO st_log (what) VALUES (t);
+  END;
+  GET DIAGNOSTICS t = PG_CONTEXT;
+  INSERT INTO st_log (what) VALUES (t);
+END $$;
+DO $$ DECLARE x text; BEGIN GET STACKED DIAGNOSTICS x = MESSAGE_TEXT; END $$;
+DO $$ DECLARE x text; BEGIN GET DIAGNOSTICS x = MESSAGE_TEXT; END $$;
+DO $$ DECLARE s int[]; BEGIN FOREACH s SLICE 1 IN ARRAY ARRAY[[1, 2], [3, 4]] LOOP INSERT INTO st_log (what) VALUES (s::text); END LOOP; FOREACH s SLICE 2 IN ARRAY ARRAY[[1, 2], [3, 4]] LOOP INSERT INTO st_log (what) VALUES (s::text); END LOOP; END $$;
+DO $$ DECLARE s int[]; BEGIN FOREACH s SLICE 3 IN ARRAY ARRAY[[1, 2], [3, 4]] LOOP NULL; END LOOP; END $$;
+SELECT what FROM st_log ORDER BY n;
+DROP TABLE st_log;
+--@split

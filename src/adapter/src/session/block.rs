@@ -4,14 +4,15 @@
 //! hand. A block with EXCEPTION sets a savepoint, and goes back to it when one of its handlers takes an error. Rows that a loop goes over are
 //! held in memory. Not here: the grammar (`sql::parse`).
 
+use super::cursor::Declared;
 use super::query::{constant, Row};
 use super::write::text_style;
 use super::{Response, Session};
 use repr::error::state;
 use repr::types::RecordType;
 use repr::{ColType, SqlError, SqlState, SqlType, Value};
-use sql::ast::block::{Block, Condition, Destination, Loop, Raise, Step, VariableType};
-use sql::ast::Ident;
+use sql::ast::block::{Block, BoundCursor, Condition, CursorArgs, Destination, Loop, Opened, Raise, Step, Steps, VariableType, SUBJECT};
+use sql::ast::{FetchDirection, Ident};
 use sql::plan::{Plan, Variable};
 use sql::ParsedStatement;
 use std::future::Future;
@@ -25,6 +26,8 @@ struct Slot {
     ty: Option<ColType>,
     constant: bool,
     not_null: bool,
+    /// A cursor that was declared with its query.
+    cursor: Option<Arc<BoundCursor>>,
 }
 
 /// What the statement in hand stands in.
@@ -32,6 +35,8 @@ struct Scope {
     /// The innermost last.
     slots: Vec<Slot>,
     row_count: i64,
+    /// The line of the step in hand, and what it is called.
+    at: (u32, &'static str),
     /// The errors that are being handled.
     caught: Vec<SqlError>,
 }
@@ -59,6 +64,89 @@ const TOO_MANY_ROWS: SqlState = SqlState::new("P0003");
 const RAISED: SqlState = SqlState::new("P0001");
 const ASSERT_FAILURE: SqlState = SqlState::new("P0004");
 const CONSTANT_ASSIGNED: SqlState = SqlState::new("22005");
+const CASE_NOT_FOUND: SqlState = SqlState::new("20000");
+const NO_HANDLER: SqlState = SqlState::new("0Z002");
+/// How many rows a loop over a cursor fetches at once.
+const FETCHED: u64 = 50;
+
+/// What is at fault, unless it is known more closely: an expression, a statement. What is wrong with a text itself is told by its position.
+fn within(e: SqlError, what: impl FnOnce() -> String) -> SqlError {
+    let known = e.fields.as_ref().is_some_and(|f| f.context.is_some());
+    if known || e.code.as_str().starts_with("42") {
+        e
+    } else {
+        e.in_context(what())
+    }
+}
+
+/// The line that tells where in a block an error arose.
+fn place((line, what): (u32, &str)) -> String {
+    format!("PL/pgSQL function inline_code_block line {line} {what}")
+}
+
+/// An error with the place where it arose, which is the innermost.
+fn told(e: SqlError, at: (u32, &str)) -> SqlError {
+    let context = e.fields.as_ref().and_then(|f| f.context.clone());
+    match context {
+        Some(c) if c.contains("PL/pgSQL function ") => e,
+        Some(c) => e.in_context(format!("{c}\n{}", place(at))),
+        None => e.in_context(place(at)),
+    }
+}
+
+/// What a step is called where an error in it is told.
+fn called(step: &Step) -> &'static str {
+    match step {
+        Step::Null => "at NULL",
+        Step::Return => "at RETURN",
+        Step::Sql(..) => "at SQL statement",
+        Step::Perform(_) => "at PERFORM",
+        Step::Execute { .. } => "at EXECUTE",
+        Step::Assign(..) | Step::AssignPart(..) => "at assignment",
+        Step::Block(_) => "at statement block",
+        Step::If(..) => "at IF",
+        Step::Case { .. } => "at CASE",
+        Step::Loop { rows, .. } => match rows {
+            Loop::Forever => "at LOOP",
+            Loop::While(_) => "at WHILE",
+            Loop::Integers { .. } => "at FOR with integer loop variable",
+            Loop::Query { .. } => "at FOR over SELECT rows",
+            Loop::Execute { .. } => "at FOR over EXECUTE statement",
+            Loop::Array { .. } => "at FOREACH over array",
+            Loop::Cursor { .. } => "at FOR over cursor",
+        },
+        Step::Leave { again, .. } => {
+            if *again {
+                "at CONTINUE"
+            } else {
+                "at EXIT"
+            }
+        }
+        Step::Raise(_) => "at RAISE",
+        Step::Assert { .. } => "at ASSERT",
+        Step::Open { .. } => "at OPEN",
+        Step::Fetch { into, .. } => {
+            if into.is_some() {
+                "at FETCH"
+            } else {
+                "at MOVE"
+            }
+        }
+        Step::Close(_) => "at CLOSE",
+        Step::Diagnostics { stacked, .. } => {
+            if *stacked {
+                "at GET STACKED DIAGNOSTICS"
+            } else {
+                "at GET DIAGNOSTICS"
+            }
+        }
+    }
+}
+
+/// An expression as it was written: the query that it is without its first word.
+fn written(e: &ParsedStatement) -> &str {
+    e.text.strip_prefix("SELECT ").unwrap_or(&e.text)
+}
 
 fn record(columns: &[(String, ColType)]) -> SqlType {
     const RECORD: u32 = 2249;
@@ -88,7 +176,7 @@ impl Scope {
     }
 
     fn add(&mut self, name: &str, value: Value, ty: ColType) {
-        self.slots.push(Slot { seen: Variable { name: name.into(), value, ty: ty.ty.clone() }, ty: Some(ty), constant: false, not_null: false });
+        self.slots.push(Slot { seen: Variable { name: name.into(), value, ty: ty.ty.clone() }, ty: Some(ty), constant: false, not_null: false, cursor: None });
     }
 
     fn found(&mut self, yes: bool) {
@@ -100,7 +188,7 @@ impl Scope {
 
 impl Session {
     pub(super) async fn run_block(&mut self, block: &Block) -> Result<Response, SqlError> {
-        let mut scope = Scope { slots: Vec::new(), row_count: 0, caught: Vec::new() };
+        let mut scope = Scope { slots: Vec::new(), row_count: 0, at: (1, "at statement block"), caught: Vec::new() };
         scope.add("found", Value::Bool(false), SqlType::Bool.not_null());
         match self.block(block, &mut scope).await? {
             Flow::Exit(_) => Err(syntax("EXIT cannot be used outside a loop, unless it has a label")),
@@ -122,8 +210,11 @@ impl Session {
     }
 
     async fn block_inside(&mut self, block: &Block, scope: &mut Scope) -> Result<Flow, SqlError> {
+        scope.at = (block.line, "during statement block local variable initialization");
         for v in &block.variables {
-            self.declare_variable(v, scope).await?;
+            if let Err(e) = self.declare_variable(v, scope).await {
+                return Err(told(e, scope.at));
+            }
         }
         if block.handlers.is_empty() {
             return self.steps(&block.steps, scope).await;
@@ -152,6 +243,12 @@ impl Session {
     async fn declare_variable(&mut self, v: &sql::ast::block::Variable, scope: &mut Scope) -> Result<(), SqlError> {
         let ty = match &v.ty {
             VariableType::Record => None,
+            VariableType::Cursor(_) => Some(SqlType::RefCursor.nullable()),
+            VariableType::OfVariable(other) => {
+                let unknown = || SqlError::new(state::UNDEFINED_OBJECT, format!("variable \"{}\" does not exist", other.name));
+                let slot = scope.slots.iter().rev().find(|s| s.seen.name == other.name).ok_or_else(unknown)?;
+                slot.ty.clone()
+            }
             VariableType::Named(t) => Some(sql::plan::variable_type(t, &self.names())?),
             VariableType::Like(column) => {
                 let described = sql::plan::describe(column, &self.names(), &[])?;
@@ -167,8 +264,14 @@ impl Session {
             None => None,
         };
         let held = ty.as_ref().map_or_else(|| record(&[]), |t| t.ty.clone());
-        let seen = Variable { name: v.name.name.clone(), value: Value::Null, ty: held };
-        scope.slots.push(Slot { seen, ty, constant: false, not_null: v.not_null });
+        let cursor = match &v.ty {
+            VariableType::Cursor(c) => Some(Arc::new((**c).clone())),
+            _ => None,
+        };
+        // One that is declared with its query is called as its variable is.
+        let held_value = if cursor.is_some() { Value::Text(v.name.name.clone()) } else { Value::Null };
+        let seen = Variable { name: v.name.name.clone(), value: held_value, ty: held };
+        scope.slots.push(Slot { seen, ty, constant: false, not_null: v.not_null, cursor });
         if let Some((value, from)) = value {
             self.assign(&v.name, value, &from, scope)?;
         }
@@ -222,6 +325,11 @@ impl Session {
 
     /// Runs one statement to its end.
     async fn statement(&mut self, parsed: &ParsedStatement, params: &[(Value, SqlType)], scope: &mut Scope) -> Result<Outcome, SqlError> {
+        self.carried_out(parsed, params, scope).await.map_err(|e| within(e, || format!("SQL statement \"{}\"", parsed.text)))
+    }
+
+    /// As [`Session::statement`]; its errors do not tell which statement it was.
+    async fn carried_out(&mut self, parsed: &ParsedStatement, params: &[(Value, SqlType)], scope: &mut Scope) -> Result<Outcome, SqlError> {
         self.cancel.statement().check()?;
         self.pinned = Some(self.shared.catalog());
         let inside = |e: SqlError| SqlError { position: None, ..e };
@@ -258,8 +366,13 @@ impl Session {
 
     /// The one value of an expression.
     async fn value(&mut self, e: &ParsedStatement, scope: &mut Scope) -> Result<(Value, SqlType), SqlError> {
+        self.value_for(e, scope, || format!("SQL expression \"{}\"", written(e))).await
+    }
+
+    /// The one value of an expression; `what` tells of it where there is none.
+    async fn value_for(&mut self, e: &ParsedStatement, scope: &mut Scope, what: impl FnOnce() -> String) -> Result<(Value, SqlType), SqlError> {
         let count = scope.row_count;
-        let outcome = self.statement(e, &[], scope).await?;
+        let outcome = self.carried_out(e, &[], scope).await.map_err(|e| within(e, what))?;
         scope.row_count = count;
         let columns = outcome.columns.unwrap_or_default();
         if outcome.rows.len() > 1 {
@@ -336,10 +449,11 @@ impl Session {
         self.assign_row(&into.targets, &columns, outcome.rows.into_iter().next(), scope)
     }
 
-    fn steps<'a>(&'a mut self, steps: &'a [Step], scope: &'a mut Scope) -> Stepping<'a> {
+    fn steps<'a>(&'a mut self, steps: &'a Steps, scope: &'a mut Scope) -> Stepping<'a> {
         Box::pin(async move {
-            for step in steps {
-                match self.step(step, scope).await? {
+            for (line, step) in steps {
+                scope.at = (*line, called(step));
+                match self.step(step, scope).await.map_err(|e| told(e, (*line, called(step))))? {
                     Flow::Next => {}
                     other => return Ok(other),
                 }
@@ -377,8 +491,53 @@ impl Session {
                 }
             }
             Step::Assign(to, e) => {
-                let (value, ty) = self.value(e, scope).await?;
+                let (value, ty) = self.value_for(e, scope, || format!("PL/pgSQL assignment \"{} := {}\"", to.name, written(e))).await?;
                 self.assign(to, value, &ty, scope)?;
+            }
+            Step::AssignPart(to, e) => {
+                let value = self.value(e, scope).await?;
+                let names = self.names();
+                let slot = scope.slot(&to.column.name)?;
+                if slot.constant {
+                    return Err(SqlError::new(CONSTANT_ASSIGNED, format!("variable \"{}\" is declared CONSTANT", to.column.name)));
+                }
+                let (whole, ty) = (slot.seen.value.clone(), slot.ty.clone().unwrap_or_else(|| slot.seen.ty.clone().nullable()));
+                let made = sql::plan::part_assigned(to, (whole, &ty), (value.0, &value.1), &names, &scope.seen())?;
+                let made = constant(made, &names.ctx).map_err(|e| SqlError { position: None, ..e })?;
+                scope.slot(&to.column.name)?.seen.value = made;
+            }
+            Step::Case { subject, arms, other } => {
+                let outer = scope.slots.len();
+                let flow = self.case(subject.as_ref(), arms, other.as_ref(), scope).await;
+                scope.slots.truncate(outer);
+                return flow;
+            }
+            Step::Open { cursor, scroll, what } => {
+                self.open_cursor(cursor, *scroll, what, scope).await?;
+            }
+            Step::Fetch { cursor, direction, into } => {
+                let name = self.cursor_name(cursor, scope)?;
+                match (self.fetch(&name, *direction, into.is_none(), None).await?, into) {
+                    (Response::Rows { desc, mut rows, .. }, Some(into)) => {
+                        let mut all = Vec::new();
+                        while let Some(part) = rows.next().await {
+                            all.append(&mut part?);
+                        }
+                        scope.row_count = i64::try_from(all.len()).unwrap_or(i64::MAX);
+                        scope.found(!all.is_empty());
+                        let columns: Vec<(String, ColType)> = desc.names.into_iter().zip(desc.types).collect();
+                        self.assign_row(into, &columns, all.into_iter().next(), scope)?;
+                    }
+                    (Response::Tag(tag), _) => {
+                        scope.row_count = tag.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+                        scope.found(scope.row_count > 0);
+                    }
+                    _ => {}
+                }
+            }
+            Step::Close(cursor) => {
+                let name = self.cursor_name(cursor, scope)?;
+                self.close(Some(&name))?;
             }
             Step::Block(block) => return self.block(block, scope).await,
             Step::If(arms, other) => {
@@ -414,13 +573,22 @@ impl Session {
                     return Err(SqlError::new(ASSERT_FAILURE, message.unwrap_or_else(|| "assertion failed".into())));
                 }
             }
-            Step::RowCount(to) => self.assign(to, Value::Int8(scope.row_count), &SqlType::Int8, scope)?,
+            Step::Diagnostics { stacked, items } => {
+                for (to, item) in items {
+                    let (value, ty) = match (stacked, item.as_str()) {
+                        (false, "row_count") => (Value::Int8(scope.row_count), SqlType::Int8),
+                        (false, _) => (Value::Text(place(scope.at)), SqlType::Text),
+                        (true, item) => (Value::Text(diagnosed(item, scope)?), SqlType::Text),
+                    };
+                    self.assign(to, value, &ty, scope)?;
+                }
+            }
         }
         Ok(Flow::Next)
     }
 
     /// The body of a loop once: whether the loop goes on, or what is done instead.
-    async fn once(&mut self, label: Option<&str>, steps: &[Step], scope: &mut Scope) -> Result<Option<Flow>, SqlError> {
+    async fn once(&mut self, label: Option<&str>, steps: &Steps, scope: &mut Scope) -> Result<Option<Flow>, SqlError> {
         self.cancel.statement().check()?;
         let own = |to: &Option<String>| to.is_none() || to.as_deref() == label;
         Ok(match self.steps(steps, scope).await? {
@@ -431,7 +599,7 @@ impl Session {
         })
     }
 
-    async fn each(&mut self, label: Option<&str>, rows: &Loop, steps: &[Step], scope: &mut Scope) -> Result<Flow, SqlError> {
+    async fn each(&mut self, label: Option<&str>, rows: &Loop, steps: &Steps, scope: &mut Scope) -> Result<Flow, SqlError> {
         match rows {
             Loop::Forever => loop {
                 if let Some(flow) = self.once(label, steps, scope).await? {
@@ -477,13 +645,51 @@ impl Session {
             }
             Loop::Query { targets, query } => {
                 let outcome = self.statement(query, &[], scope).await?;
-                self.over(label, targets, outcome, steps, scope).await
+                Ok(self.over(label, targets, outcome, steps, scope).await?.1)
             }
             Loop::Execute { targets, text, using } => match self.dynamic(text, using, scope).await?.pop() {
-                Some(outcome) => self.over(label, targets, outcome, steps, scope).await,
+                Some(outcome) => Ok(self.over(label, targets, outcome, steps, scope).await?.1),
                 None => Err(syntax("cannot open EXECUTE query as cursor")),
             },
-            Loop::Array { variable, array } => {
+            Loop::Cursor { variable, cursor, args } => {
+                if scope.slot(&cursor.name)?.cursor.is_none() {
+                    return Err(syntax("cursor FOR loop must use a bound cursor variable"));
+                }
+                let name = self.open_cursor(cursor, None, &Opened::Bound(args.clone()), scope).await?;
+                scope.slots.push(Slot {
+                    seen: Variable { name: variable.name.clone(), value: Value::Null, ty: record(&[]) },
+                    ty: None,
+                    constant: false,
+                    not_null: false,
+                    cursor: None,
+                });
+                let mut any = false;
+                let flow = loop {
+                    let Response::Rows { desc, mut rows, .. } = self.fetch(&name, FetchDirection::Forward(FETCHED), false, None).await? else {
+                        return Err(SqlError::internal("FETCH without rows"));
+                    };
+                    let mut fetched = Vec::new();
+                    while let Some(part) = rows.next().await {
+                        fetched.append(&mut part?);
+                    }
+                    if fetched.is_empty() {
+                        break Flow::Next;
+                    }
+                    any = true;
+                    let columns = Some(desc.names.into_iter().zip(desc.types).collect());
+                    let outcome = Outcome { columns, rows: fetched, count: 0 };
+                    match self.over(label, std::slice::from_ref(variable), outcome, steps, scope).await? {
+                        (true, _) => {}
+                        (false, flow) => break flow,
+                    }
+                };
+                if self.has_cursor(&name) {
+                    self.close(Some(&name))?;
+                }
+                scope.found(any);
+                Ok(flow)
+            }
+            Loop::Array { variable, slice, array } => {
                 let (value, ty) = self.value(array, scope).await?;
                 let SqlType::Array(element) = ty.base().clone() else {
                     return Err(SqlError::new(state::DATATYPE_MISMATCH, "FOREACH expression must yield an array, not type ".to_owned() + &ty.sql_name()));
@@ -491,32 +697,160 @@ impl Session {
                 let Value::Array(array) = value else {
                     return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "FOREACH expression must not be null"));
                 };
-                let columns = [(variable.name.clone(), element.nullable())];
-                let rows = array.elems.into_iter().map(|v| vec![v]).collect();
-                self.over(label, std::slice::from_ref(variable), Outcome { columns: Some(columns.to_vec()), rows, count: 0 }, steps, scope).await
+                let (part, parts) = match *slice {
+                    0 => (*element, array.elems),
+                    n => (ty, slices(*array, n)?),
+                };
+                let columns = [(variable.name.clone(), part.nullable())];
+                let rows = parts.into_iter().map(|v| vec![v]).collect();
+                let outcome = Outcome { columns: Some(columns.to_vec()), rows, count: 0 };
+                Ok(self.over(label, std::slice::from_ref(variable), outcome, steps, scope).await?.1)
             }
         }
     }
 
-    /// The body once for each row.
-    async fn over(&mut self, label: Option<&str>, targets: &[Ident], rows: Outcome, steps: &[Step], scope: &mut Scope) -> Result<Flow, SqlError> {
+    /// The body once for each row: whether it came to the last, and what is done then.
+    async fn over(&mut self, label: Option<&str>, targets: &[Ident], rows: Outcome, steps: &Steps, scope: &mut Scope) -> Result<(bool, Flow), SqlError> {
         let Some(columns) = rows.columns else { return Err(syntax("a FOR loop goes over the rows of a query")) };
         let any = !rows.rows.is_empty();
         for row in rows.rows {
             self.assign_row(targets, &columns, Some(row), scope)?;
             if let Some(flow) = self.once(label, steps, scope).await? {
                 scope.found(true);
-                return Ok(flow);
+                return Ok((false, flow));
             }
         }
         scope.found(any);
-        Ok(Flow::Next)
+        Ok((true, Flow::Next))
+    }
+
+    async fn case(
+        &mut self,
+        subject: Option<&ParsedStatement>,
+        arms: &[(ParsedStatement, Steps)],
+        other: Option<&Steps>,
+        scope: &mut Scope,
+    ) -> Result<Flow, SqlError> {
+        if let Some(e) = subject {
+            let (value, ty) = self.value(e, scope).await?;
+            scope.add(SUBJECT, value, ty.nullable());
+        }
+        for (condition, steps) in arms {
+            if self.is_true(condition, scope).await? {
+                return self.steps(steps, scope).await;
+            }
+        }
+        match other {
+            Some(steps) => self.steps(steps, scope).await,
+            None => Err(SqlError::new(CASE_NOT_FOUND, "case not found").with_hint("CASE statement is missing ELSE part.")),
+        }
+    }
+
+    /// What the cursor that a variable holds is called. Errors: 42804, 22004.
+    fn cursor_name(&self, cursor: &Ident, scope: &mut Scope) -> Result<String, SqlError> {
+        let slot = scope.slot(&cursor.name)?;
+        if slot.seen.ty != SqlType::RefCursor {
+            return Err(SqlError::new(state::DATATYPE_MISMATCH, format!("variable \"{}\" must be of type cursor or refcursor", cursor.name)));
+        }
+        match &slot.seen.value {
+            Value::Text(name) => Ok(name.clone()),
+            _ => Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, format!("cursor variable \"{}\" is null", cursor.name))),
+        }
+    }
+
+    /// OPEN: what the cursor is called.
+    async fn open_cursor(&mut self, cursor: &Ident, scroll: Option<bool>, what: &Opened, scope: &mut Scope) -> Result<String, SqlError> {
+        let name = match self.cursor_name(cursor, scope) {
+            Err(e) if e.code == state::NULL_VALUE_NOT_ALLOWED => {
+                (1..).map(|n| format!("<unnamed portal {n}>")).find(|n| !self.has_cursor(n)).unwrap_or_default()
+            }
+            name => name?,
+        };
+        if self.has_cursor(&name) {
+            return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{name}\" already in use")));
+        }
+        let outer = scope.slots.len();
+        let opened = self.declare_opened(cursor, &name, scroll, what, scope).await;
+        scope.slots.truncate(outer);
+        opened?;
+        scope.slot(&cursor.name)?.seen.value = Value::Text(name.clone());
+        Ok(name)
+    }
+
+    async fn declare_opened(&mut self, cursor: &Ident, name: &str, scroll: Option<bool>, what: &Opened, scope: &mut Scope) -> Result<(), SqlError> {
+        let (mut params, mut variables, mut scroll) = (Vec::new(), None, scroll);
+        let query = match what {
+            Opened::Query(query) => query.clone(),
+            Opened::Execute { text, using } => {
+                let Some(text) = self.text(text, scope).await? else {
+                    return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "query string argument of EXECUTE is null"));
+                };
+                for e in using {
+                    params.push(self.value(e, scope).await?);
+                }
+                // It knows no variables, only what USING gives it.
+                variables = Some(Vec::new());
+                sql::parse(&text)?.into_iter().next().ok_or_else(|| syntax("cannot open EXECUTE query as cursor"))?
+            }
+            Opened::Bound(args) => {
+                let Some(bound) = scope.slot(&cursor.name)?.cursor.clone() else {
+                    return Err(syntax(format!("cursor \"{}\" has no query of its own: say FOR", cursor.name)));
+                };
+                self.bind_args(cursor, &bound, args, scope).await?;
+                scroll = scroll.or(bound.scroll);
+                bound.query.clone()
+            }
+        };
+        let inside = |e: SqlError| SqlError { position: None, ..e };
+        let plan = {
+            let names = self.names();
+            let variables = variables.unwrap_or_else(|| scope.seen());
+            tokio::task::block_in_place(|| sql::plan::plan_in_block(&query, &names, &params, &variables)).map_err(inside)?
+        };
+        if !matches!(plan, Plan::Select(_)) {
+            let word = query.text.split_whitespace().next().unwrap_or("").to_uppercase();
+            return Err(SqlError::new(state::INVALID_CURSOR_DEFINITION, format!("cannot open {word} query as cursor")));
+        }
+        let declared = Declared { text: query.text.clone(), hold: false, scroll, binary: false };
+        self.declare(name.to_owned(), declared, plan).await.map_err(|e| within(inside(e), || format!("SQL statement \"{}\"", query.text)))?;
+        Ok(())
+    }
+
+    /// The parameters of a cursor as variables. Errors: 42601 for those that are missing, too many or unknown.
+    async fn bind_args(&mut self, cursor: &Ident, bound: &BoundCursor, args: &CursorArgs, scope: &mut Scope) -> Result<(), SqlError> {
+        let name = &cursor.name;
+        let mut values = vec![None; bound.params.len()];
+        for (n, (by, e)) in args.iter().enumerate() {
+            let at = match by {
+                Some(by) => bound.params.iter().position(|p| p.0.name == by.name),
+                None => Some(n),
+            };
+            let place = match (at.and_then(|at| values.get_mut(at)), by) {
+                (Some(place), _) => place,
+                (None, Some(by)) => return Err(syntax(format!("cursor \"{name}\" has no argument named \"{}\"", by.name))),
+                (None, None) if bound.params.is_empty() => return Err(syntax(format!("cursor \"{name}\" has no arguments"))),
+                (None, None) => return Err(syntax(format!("too many arguments for cursor \"{name}\""))),
+            };
+            if place.is_some() {
+                return Err(syntax(format!("value for parameter \"{}\" of cursor \"{name}\" specified more than once", bound.params[at.unwrap_or(n)].0.name)));
+            }
+            *place = Some(e);
+        }
+        let mut bound_values = Vec::new();
+        for ((param, ty), e) in bound.params.iter().zip(values) {
+            let e = e.ok_or_else(|| syntax(format!("not enough arguments for cursor \"{name}\"")))?;
+            let (value, from) = self.value(e, scope).await?;
+            let ty = sql::plan::variable_type(ty, &self.names())?;
+            bound_values.push((param.name.clone(), self.as_type(value, &from, &ty)?, ty));
+        }
+        bound_values.into_iter().for_each(|(name, value, ty)| scope.add(&name, value, ty));
+        Ok(())
     }
 
     async fn raise(&mut self, raise: &Raise, scope: &mut Scope) -> Result<(), SqlError> {
         if raise.again {
             let e = scope.caught.last().cloned();
-            return Err(e.unwrap_or_else(|| SqlError::new(SqlState::new("0Z002"), "RAISE without parameters cannot be used outside an exception handler")));
+            return Err(e.unwrap_or_else(|| SqlError::new(NO_HANDLER, "RAISE without parameters cannot be used outside an exception handler")));
         }
         let default = match raise.level {
             "EXCEPTION" => RAISED,
@@ -562,6 +896,38 @@ impl Session {
         self.notice(raise.level, e);
         Ok(())
     }
+}
+
+/// An item of the error that is being handled; empty where it has none. Errors: 0Z002 where none is.
+fn diagnosed(item: &str, scope: &Scope) -> Result<String, SqlError> {
+    let none = || SqlError::new(NO_HANDLER, "GET STACKED DIAGNOSTICS cannot be used outside an exception handler");
+    let e = scope.caught.last().ok_or_else(none)?;
+    let fields = e.fields.clone().unwrap_or_default();
+    Ok(match item {
+        "returned_sqlstate" => Some(e.code.as_str().to_owned()),
+        "message_text" => Some(e.message.clone()),
+        "pg_exception_detail" => e.detail.clone(),
+        "pg_exception_hint" => e.hint.clone(),
+        "pg_exception_context" => fields.context,
+        "column_name" => fields.column,
+        "constraint_name" => fields.constraint,
+        "pg_datatype_name" => fields.datatype,
+        "table_name" => fields.table,
+        _ => fields.schema,
+    }
+    .unwrap_or_default())
+}
+
+/// The parts of an array that have its last `n` dimensions. Errors: 2202E.
+fn slices(array: repr::ArrayValue, n: i64) -> Result<Vec<Value>, SqlError> {
+    let dims = array.dims.len();
+    let Some(inner) = usize::try_from(n).ok().filter(|n| *n <= dims) else {
+        let m = format!("slice dimension ({n}) is out of the valid range 0..{dims}");
+        return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, m));
+    };
+    let dims: Vec<(i32, i32)> = array.dims[dims - inner..].to_vec();
+    let size = dims.iter().map(|d| usize::try_from(d.0).unwrap_or(0)).product::<usize>().max(1);
+    Ok(array.elems.chunks(size).map(|c| Value::Array(Box::new(repr::ArrayValue { elems: c.to_vec(), dims: dims.clone() }))).collect())
 }
 
 /// The format with its places filled in their order; `%%` is a sign.

@@ -6,13 +6,17 @@
 use super::*;
 use crate::parse::ParsedStatement;
 
+/// Each with the line of the code on which it begins.
+pub type Steps = Vec<(u32, Step)>;
+
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Block {
     pub label: Option<String>,
+    pub line: u32,
     pub variables: Vec<Variable>,
-    pub steps: Vec<Step>,
+    pub steps: Steps,
     /// EXCEPTION: conditions, and what is done then. With any, an error undoes what the block has done.
-    pub handlers: Vec<(Vec<Condition>, Vec<Step>)>,
+    pub handlers: Vec<(Vec<Condition>, Steps)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +35,32 @@ pub enum VariableType {
     Record,
     /// `table.column%TYPE`, as a query with that column.
     Like(ParsedStatement),
+    /// `variable%TYPE`.
+    OfVariable(Ident),
+    Cursor(Box<BoundCursor>),
 }
+
+/// A cursor that is declared with its query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundCursor {
+    pub scroll: Option<bool>,
+    pub params: Vec<(Ident, TypeName)>,
+    pub query: ParsedStatement,
+}
+
+/// What OPEN opens a cursor for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Opened {
+    /// Its own query; the values of its parameters, some by name.
+    Bound(CursorArgs),
+    Query(ParsedStatement),
+    Execute {
+        text: ParsedStatement,
+        using: Vec<ParsedStatement>,
+    },
+}
+
+pub type CursorArgs = Vec<(Option<Ident>, ParsedStatement)>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
@@ -61,13 +90,21 @@ pub enum Step {
         into: Option<Destination>,
     },
     Assign(Ident, ParsedStatement),
+    /// `a[1] := x`, `r.f := x`.
+    AssignPart(AssignTarget, ParsedStatement),
     Block(Block),
     /// Conditions with their steps, and ELSE.
-    If(Vec<(ParsedStatement, Vec<Step>)>, Vec<Step>),
+    If(Vec<(ParsedStatement, Steps)>, Steps),
+    /// With a subject, the conditions ask whether [`SUBJECT`] is in their lists. Without ELSE, one of them must hold.
+    Case {
+        subject: Option<ParsedStatement>,
+        arms: Vec<(ParsedStatement, Steps)>,
+        other: Option<Steps>,
+    },
     Loop {
         label: Option<String>,
         rows: Loop,
-        steps: Vec<Step>,
+        steps: Steps,
     },
     /// EXIT, or CONTINUE where `again`.
     Leave {
@@ -80,18 +117,59 @@ pub enum Step {
         holds: ParsedStatement,
         message: Option<ParsedStatement>,
     },
-    /// GET DIAGNOSTICS variable = ROW_COUNT.
-    RowCount(Ident),
+    Open {
+        cursor: Ident,
+        scroll: Option<bool>,
+        what: Opened,
+    },
+    /// FETCH into variables; MOVE without any.
+    Fetch {
+        cursor: Ident,
+        direction: FetchDirection,
+        into: Option<Vec<Ident>>,
+    },
+    Close(Ident),
+    /// GET DIAGNOSTICS: variables and the items that they get.
+    Diagnostics {
+        stacked: bool,
+        items: Vec<(Ident, String)>,
+    },
 }
+
+/// The variable that CASE keeps its subject in.
+pub const SUBJECT: &str = "__Case__Variable__";
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loop {
     Forever,
     While(ParsedStatement),
-    Integers { variable: Ident, from: ParsedStatement, to: ParsedStatement, by: Option<ParsedStatement>, reverse: bool },
-    Query { targets: Vec<Ident>, query: ParsedStatement },
-    Execute { targets: Vec<Ident>, text: ParsedStatement, using: Vec<ParsedStatement> },
-    Array { variable: Ident, array: ParsedStatement },
+    Integers {
+        variable: Ident,
+        from: ParsedStatement,
+        to: ParsedStatement,
+        by: Option<ParsedStatement>,
+        reverse: bool,
+    },
+    Query {
+        targets: Vec<Ident>,
+        query: ParsedStatement,
+    },
+    Execute {
+        targets: Vec<Ident>,
+        text: ParsedStatement,
+        using: Vec<ParsedStatement>,
+    },
+    /// `slice`: of how many dimensions the parts are that the loop goes over.
+    Array {
+        variable: Ident,
+        slice: i64,
+        array: ParsedStatement,
+    },
+    Cursor {
+        variable: Ident,
+        cursor: Ident,
+        args: CursorArgs,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

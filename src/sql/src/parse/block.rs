@@ -10,7 +10,8 @@
 use super::cursor::Parser;
 use super::lex::Tok;
 use super::{parse, ParsedStatement};
-use crate::ast::block::{Block, Condition, Destination, Loop, Raise, Step, Variable, VariableType};
+use crate::ast::block::{Block, BoundCursor, Condition, CursorArgs, Destination, Loop, Opened, Raise, Step, Steps, Variable, VariableType, SUBJECT};
+use crate::ast::{FetchDirection, Ident, Statement};
 use repr::error::state;
 use repr::SqlError;
 
@@ -66,7 +67,7 @@ impl Parser<'_> {
 
     fn block(&mut self, label: Option<String>) -> Result<Block, SqlError> {
         self.deeper(|p| {
-            let mut block = Block { label, ..Block::default() };
+            let mut block = Block { label, line: p.line(), ..Block::default() };
             while p.eat_kw("declare") {
                 while !p.is_kw("begin") && !p.is_kw("declare") {
                     block.variables.push(p.variable()?);
@@ -125,8 +126,13 @@ impl Parser<'_> {
 
     fn variable(&mut self) -> Result<Variable, SqlError> {
         let name = self.col_id()?;
-        if self.is_kw("alias") || self.is_kw("cursor") || self.is_kw("no") || self.is_kw("scroll") {
-            return Err(unsupported("a cursor or an alias"));
+        if self.is_kw("alias") {
+            return Err(unsupported("an alias"));
+        }
+        if self.is_kw("cursor") || self.is_kw("no") && self.is_kw_at(1, "scroll") || self.is_kw("scroll") {
+            let cursor = self.bound_cursor()?;
+            self.expect_punct(";")?;
+            return Ok(Variable { name, ty: VariableType::Cursor(Box::new(cursor)), constant: false, not_null: false, value: None });
         }
         let constant = self.eat_kw("constant");
         let ty = self.variable_type()?;
@@ -146,6 +152,10 @@ impl Parser<'_> {
         }
         let (mark, start) = (self.mark(), self.span().start);
         let mut parts = 0;
+        let name = match self.tok() {
+            Tok::Word(w) | Tok::Quoted(w) => Ident { name: w.clone(), pos: 0 },
+            _ => return Err(self.error()),
+        };
         while matches!(self.tok(), Tok::Word(_) | Tok::Quoted(_)) {
             self.next();
             parts += 1;
@@ -162,17 +172,45 @@ impl Parser<'_> {
             self.expect_kw("type")?;
             return match (parts, written.rsplit_once('.')) {
                 (2.., Some((table, column))) => Ok(VariableType::Like(one(&format!("SELECT {column} FROM {table}"))?)),
-                _ => Err(unsupported("the type of another variable (%TYPE)")),
+                _ => Ok(VariableType::OfVariable(name)),
             };
         }
         self.reset(mark);
         Ok(VariableType::Named(self.type_name()?))
     }
 
-    fn steps(&mut self) -> Result<Vec<Step>, SqlError> {
+    /// `[[NO] SCROLL] CURSOR [(name type, …)] {FOR | IS} query`.
+    fn bound_cursor(&mut self) -> Result<BoundCursor, SqlError> {
+        let scroll = self.scroll();
+        self.expect_kw("cursor")?;
+        let params = match self.is_punct("(") {
+            true => self.parens(|p| p.comma_list(|p| Ok((p.col_id()?, p.type_name()?))))?,
+            false => Vec::new(),
+        };
+        if !self.eat_kw("for") && !self.eat_kw("is") {
+            return Err(self.error());
+        }
+        Ok(BoundCursor { scroll, params, query: one(&self.text_until(&[])?)? })
+    }
+
+    fn scroll(&mut self) -> Option<bool> {
+        if self.eat_kws(&["no", "scroll"]) {
+            return Some(false);
+        }
+        self.eat_kw("scroll").then_some(true)
+    }
+
+    /// The line that comes next, from 1.
+    fn line(&self) -> u32 {
+        let before = &self.sql[..self.span().start.min(self.sql.len())];
+        before.bytes().filter(|b| *b == b'\n').count() as u32 + 1
+    }
+
+    fn steps(&mut self) -> Result<Steps, SqlError> {
         let mut steps = Vec::new();
         while !self.is_any_kw(&["end", "exception", "elsif", "elseif", "else", "when"]) && !self.at_end() {
-            steps.push(self.step()?);
+            let line = self.line();
+            steps.push((line, self.step()?));
             self.expect_punct(";")?;
         }
         Ok(steps)
@@ -216,13 +254,20 @@ impl Parser<'_> {
             return self.assignment_step();
         }
         if self.is_punct_at(1, "[") || self.is_punct_at(1, ".") {
-            return Err(unsupported("an assignment to a part of a variable"));
+            return self.assignment_step();
         }
         let step = match w.as_str() {
             "declare" | "begin" => Step::Block(self.block(label)?),
             "loop" | "while" | "for" | "foreach" => self.loop_step(label)?,
             "if" => self.if_step()?,
-            "case" | "open" | "fetch" | "move" | "close" | "call" => return Err(unsupported(&w.to_uppercase())),
+            "call" => return Err(unsupported("CALL")),
+            "case" => self.case_step()?,
+            "open" => self.open_step()?,
+            "fetch" | "move" => self.fetch_step(w == "move")?,
+            "close" => {
+                self.next();
+                Step::Close(self.col_id()?)
+            }
             "null" => {
                 self.next();
                 Step::Null
@@ -245,19 +290,12 @@ impl Parser<'_> {
             }
             "get" => {
                 self.next();
-                self.eat_kw("current");
-                if self.is_kw("stacked") {
-                    return Err(unsupported("GET STACKED DIAGNOSTICS"));
+                let stacked = self.eat_kw("stacked");
+                if !stacked {
+                    self.eat_kw("current");
                 }
                 self.expect_kw("diagnostics")?;
-                let variable = self.col_id()?;
-                if !self.eat_punct(":=") && !self.eat_op("=") {
-                    return Err(self.error());
-                }
-                if !self.eat_kw("row_count") {
-                    return Err(unsupported("a diagnostics item other than ROW_COUNT"));
-                }
-                Step::RowCount(variable)
+                Step::Diagnostics { stacked, items: self.comma_list(|p| p.diagnostics_item(stacked))? }
             }
             "perform" => {
                 self.next();
@@ -284,11 +322,121 @@ impl Parser<'_> {
     }
 
     fn assignment_step(&mut self) -> Result<Step, SqlError> {
-        let target = self.col_id()?;
+        let target = self.assign_target()?;
         if !self.eat_punct(":=") && !self.eat_op("=") {
             return Err(self.error());
         }
-        Ok(Step::Assign(target, self.expression(&[])?))
+        let value = self.expression(&[])?;
+        Ok(if target.path.is_empty() { Step::Assign(target.column, value) } else { Step::AssignPart(target, value) })
+    }
+
+    fn diagnostics_item(&mut self, stacked: bool) -> Result<(Ident, String), SqlError> {
+        const CURRENT: [&str; 2] = ["row_count", "pg_context"];
+        const STACKED: [&str; 10] = [
+            "returned_sqlstate",
+            "column_name",
+            "constraint_name",
+            "pg_datatype_name",
+            "message_text",
+            "table_name",
+            "schema_name",
+            "pg_exception_detail",
+            "pg_exception_hint",
+            "pg_exception_context",
+        ];
+        let variable = self.col_id()?;
+        if !self.eat_punct(":=") && !self.eat_op("=") {
+            return Err(self.error());
+        }
+        let item = self.col_id()?.name;
+        let known = if stacked { STACKED.contains(&item.as_str()) } else { CURRENT.contains(&item.as_str()) };
+        if !known {
+            let other = CURRENT.contains(&item.as_str()) || STACKED.contains(&item.as_str());
+            let words = if stacked { "GET STACKED DIAGNOSTICS" } else { "GET CURRENT DIAGNOSTICS" };
+            return Err(SqlError::new(
+                state::SYNTAX_ERROR,
+                if other { format!("diagnostics item {} is not allowed in {words}", item.to_uppercase()) } else { "unrecognized GET DIAGNOSTICS item".into() },
+            ));
+        }
+        Ok((variable, item))
+    }
+
+    fn case_step(&mut self) -> Result<Step, SqlError> {
+        self.deeper(|p| {
+            p.expect_kw("case")?;
+            let subject = if p.is_kw("when") { None } else { Some(p.expression(&["when"])?) };
+            let (mut arms, mut other) = (Vec::new(), None);
+            while p.eat_kw("when") {
+                let condition = match &subject {
+                    None => p.expression(&["then"])?,
+                    Some(_) => one(&format!("SELECT \"{SUBJECT}\" IN ({})", p.text_until(&["then"])?))?,
+                };
+                p.expect_kw("then")?;
+                arms.push((condition, p.steps()?));
+            }
+            if arms.is_empty() {
+                return Err(p.error());
+            }
+            if p.eat_kw("else") {
+                other = Some(p.steps()?);
+            }
+            p.expect_kws(&["end", "case"])?;
+            Ok(Step::Case { subject, arms, other })
+        })
+    }
+
+    fn open_step(&mut self) -> Result<Step, SqlError> {
+        self.expect_kw("open")?;
+        let cursor = self.col_id()?;
+        let scroll = self.scroll();
+        if !self.eat_kw("for") {
+            return Ok(Step::Open { cursor, scroll, what: Opened::Bound(self.cursor_args()?) });
+        }
+        let what = if self.eat_kw("execute") {
+            let text = self.expression(&["using"])?;
+            Opened::Execute { text, using: if self.eat_kw("using") { self.expressions(&[])? } else { Vec::new() } }
+        } else {
+            Opened::Query(one(&self.text_until(&[])?)?)
+        };
+        Ok(Step::Open { cursor, scroll, what })
+    }
+
+    /// `(x, name := y)`, or nothing.
+    fn cursor_args(&mut self) -> Result<CursorArgs, SqlError> {
+        if !self.is_punct("(") {
+            return Ok(Vec::new());
+        }
+        self.parens(|p| {
+            p.comma_list(|p| {
+                let named = p.is_punct_at(1, ":=") || matches!(p.tok_at(1), Tok::Op(o) if o == "=>");
+                let name = if named { Some(p.col_id()?) } else { None };
+                if named {
+                    p.next();
+                }
+                Ok((name, p.expression(&[",", ")"])?))
+            })
+        })
+    }
+
+    /// FETCH and MOVE as SQL has them; FETCH brings one row, into variables.
+    fn fetch_step(&mut self, is_move: bool) -> Result<Step, SqlError> {
+        let Statement::Fetch(f) = self.fetch(is_move)? else { return Err(self.error()) };
+        let several = match f.direction {
+            FetchDirection::Forward(n) | FetchDirection::Backward(n) => n > 1,
+            FetchDirection::ForwardAll | FetchDirection::BackwardAll => true,
+            FetchDirection::Absolute(_) | FetchDirection::Relative(_) => false,
+        };
+        if several && !is_move {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "FETCH statement cannot return multiple rows"));
+        }
+        let into = match is_move {
+            true => None,
+            false => {
+                self.expect_kw("into")?;
+                Some(self.comma_list(Self::col_id)?)
+            }
+        };
+        Ok(Step::Fetch { cursor: f.name, direction: f.direction, into })
     }
 
     fn into(&mut self) -> Result<Destination, SqlError> {
@@ -351,11 +499,9 @@ impl Parser<'_> {
                 Loop::While(p.expression(&["loop"])?)
             } else if p.eat_kw("foreach") {
                 let variable = p.col_id()?;
-                if p.is_kw("slice") {
-                    return Err(unsupported("FOREACH … SLICE"));
-                }
+                let slice = if p.eat_kw("slice") { p.signed_integer()? } else { 0 };
                 p.expect_kws(&["in", "array"])?;
-                Loop::Array { variable, array: p.expression(&["loop"])? }
+                Loop::Array { variable, slice, array: p.expression(&["loop"])? }
             } else if p.eat_kw("for") {
                 p.for_rows()?
             } else {
@@ -377,6 +523,9 @@ impl Parser<'_> {
             let using = if self.eat_kw("using") { self.expressions(&["loop"])? } else { Vec::new() };
             return Ok(Loop::Execute { targets, text, using });
         }
+        if let (Some(cursor), [variable]) = (self.cursor_in_loop()?, targets.as_slice()) {
+            return Ok(Loop::Cursor { variable: variable.clone(), cursor: cursor.0, args: cursor.1 });
+        }
         let reverse = self.eat_kw("reverse");
         let text = self.text_until(&["..", "loop"])?;
         if !self.eat_punct("..") {
@@ -389,6 +538,23 @@ impl Parser<'_> {
         let to = self.expression(&["by", "loop"])?;
         let by = if self.eat_kw("by") { Some(self.expression(&["loop"])?) } else { None };
         Ok(Loop::Integers { variable, from, to, by, reverse })
+    }
+
+    /// A cursor's name, with the values of its parameters, where that is all that a loop goes over.
+    fn cursor_in_loop(&mut self) -> Result<Option<(Ident, CursorArgs)>, SqlError> {
+        let mark = self.mark();
+        if !matches!(self.tok(), Tok::Word(_) | Tok::Quoted(_)) || self.is_any_kw(&["select", "values", "with", "table"]) {
+            return Ok(None);
+        }
+        if let Ok(cursor) = self.col_id() {
+            if let Ok(args) = self.cursor_args() {
+                if self.is_kw("loop") {
+                    return Ok(Some((cursor, args)));
+                }
+            }
+        }
+        self.reset(mark);
+        Ok(None)
     }
 
     fn raise(&mut self) -> Result<Raise, SqlError> {
@@ -422,7 +588,7 @@ impl Parser<'_> {
         }
         if self.eat_kw("using") {
             raise.options = self.comma_list(|p| {
-                let name = p.col_id()?.name;
+                let name = p.col_label()?.name;
                 if !p.eat_op("=") && !p.eat_punct(":=") {
                     return Err(p.error());
                 }

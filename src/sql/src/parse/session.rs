@@ -341,7 +341,7 @@ impl Parser<'_> {
         Ok(Statement::Declare(Box::new(Declare { name, hold, scroll, binary, statement: Box::new(statement), span: self.span_from(start) })))
     }
 
-    fn fetch(&mut self, is_move: bool) -> Result<Statement, SqlError> {
+    pub(super) fn fetch(&mut self, is_move: bool) -> Result<Statement, SqlError> {
         self.next();
         use FetchDirection::*;
         let direction = match self.tok().clone() {

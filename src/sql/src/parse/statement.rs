@@ -218,7 +218,7 @@ impl Parser<'_> {
         Ok(Vec::new())
     }
 
-    fn assign_target(&mut self) -> Result<AssignTarget, SqlError> {
+    pub(super) fn assign_target(&mut self) -> Result<AssignTarget, SqlError> {
         Ok(AssignTarget { column: self.col_id()?, path: self.indirection()? })
     }
 

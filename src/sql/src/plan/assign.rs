@@ -15,7 +15,11 @@ impl Binder<'_> {
     /// Position of the target's column and the type that a value assigned to it must have.
     pub fn target_type(&self, rel: &Relation, t: &AssignTarget) -> Result<(usize, ColType), SqlError> {
         let column = self.column_of(rel, &t.column)?;
-        let mut ty = rel.desc.types[column].clone();
+        Ok((column, self.part_type(rel.desc.types[column].clone(), t)?))
+    }
+
+    /// The type of the part that a target names of a whole of type `ty`.
+    pub fn part_type(&self, mut ty: ColType, t: &AssignTarget) -> Result<ColType, SqlError> {
         let mut path = t.path.as_slice();
         while let Some(first) = path.first() {
             match first {
@@ -49,7 +53,7 @@ impl Binder<'_> {
                 }
             }
         }
-        Ok((column, ty))
+        Ok(ty)
     }
 
     /// The field of a composite type: its position and type.

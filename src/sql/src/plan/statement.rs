@@ -115,6 +115,26 @@ pub fn assigned(value: Value, from: &SqlType, to: &ColType, catalog: &dyn SqlCat
     }
 }
 
+/// A variable's value with a new value for the part that `to` names.
+pub fn part_assigned(
+    to: &ast::AssignTarget,
+    (whole, ty): (Value, &ColType),
+    (value, from): (Value, &SqlType),
+    catalog: &dyn SqlCatalog,
+    variables: &[Variable],
+) -> Result<HirScalar, SqlError> {
+    let mut b = Binder::new(catalog);
+    b.variables = variables;
+    let part = b.part_type(ty.clone(), to)?;
+    let value = HirScalar::Literal(value.clone(), from.clone().nullable().with_nullable(value.is_null()));
+    let value = match b.try_coerce(value.clone(), &part, CastContext::Assignment, 0)? {
+        Some(x) => x,
+        None => b.coerce(value, &part, CastContext::Explicit, 0)?,
+    };
+    let whole = HirScalar::Literal(whole, ty.clone().with_nullable(true));
+    b.with_part(whole, ty, to, &to.path, value, &b.row_env("", &RelDesc::default(), scope::Clause::Default))
+}
+
 /// Binds a scalar over a relation's row: stored defaults (no columns) and checks.
 pub fn bind_scalar(text: &str, desc: &RelDesc, catalog: &dyn SqlCatalog) -> Result<HirScalar, SqlError> {
     let e = crate::parse::parse_expr(text)?;
