@@ -337,7 +337,10 @@ impl Session {
                     let m = format!("ON ERROR must be 'strict' or 'quarantine', not '{value}'");
                     return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
                 }
-                _ => return Err(SqlError::unsupported(format!("the view option {name}"), "ON ERROR is the one there is")),
+                ("check_option" | "security_barrier" | "security_invoker", _) => {
+                    return Err(SqlError::unsupported(format!("the view option {name} here"), "ON ERROR is the one there is"))
+                }
+                _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized parameter \"{name}\""))),
             }
         }
         if quarantine && !materialized {
@@ -743,6 +746,11 @@ pub(super) fn drop_word(kind: ObjectKind) -> &'static str {
         ObjectKind::Schema => "SCHEMA",
         ObjectKind::Database => "DATABASE",
         ObjectKind::Sequence => "SEQUENCE",
+        ObjectKind::Function => "FUNCTION",
+        ObjectKind::Procedure => "PROCEDURE",
+        ObjectKind::Aggregate => "AGGREGATE",
+        ObjectKind::Routine => "ROUTINE",
+        ObjectKind::Role => "ROLE",
         _ => "OBJECT",
     }
 }

@@ -15,6 +15,8 @@ use crate::value::{Interval, TimeTz};
 pub enum Part {
     /// `value * 10^-scale`.
     Int(i128, u16),
+    /// Microseconds of the minute, in units of `10^scale` of them: as a float PostgreSQL adds whole seconds and fraction, each rounded.
+    OfMinute(i64, u16),
     /// A Julian day: whole days and microseconds of the day.
     Julian(i64, i64),
     PosInf,
@@ -27,6 +29,7 @@ impl Part {
     pub fn numeric(&self) -> Option<Numeric> {
         match self {
             Part::Int(v, scale) => Some(Numeric::Small { unscaled: *v, scale: *scale }),
+            Part::OfMinute(v, scale) => Some(Numeric::Small { unscaled: (*v).into(), scale: *scale }),
             Part::Julian(day, micros) => {
                 let fraction = Numeric::from(*micros).div(&Numeric::from(USECS_PER_DAY)).ok()?;
                 Numeric::from(*day).add(&fraction).ok()
@@ -41,6 +44,10 @@ impl Part {
     pub fn double(&self) -> Option<f64> {
         match self {
             Part::Int(v, scale) => Some(*v as f64 / 10f64.powi(i32::from(*scale))),
+            Part::OfMinute(v, scale) => {
+                let (seconds, fraction) = ((v / USECS_PER_SEC) as f64, (v % USECS_PER_SEC) as f64);
+                Some(seconds * 10f64.powi(6 - i32::from(*scale)) + fraction / 10f64.powi(i32::from(*scale)))
+            }
             Part::Julian(day, micros) => Some(*day as f64 + *micros as f64 / 86_400e6),
             Part::PosInf => Some(f64::INFINITY),
             Part::NegInf => Some(f64::NEG_INFINITY),
@@ -169,11 +176,11 @@ fn infinite_part(f: Field, negative: bool) -> Part {
 }
 
 fn clock_part(f: Field, time: i64) -> Option<Part> {
-    let sub_minute = i128::from(time % USECS_PER_MINUTE);
+    let sub_minute = time % USECS_PER_MINUTE;
     Some(match f {
-        Field::Unit(Unit::Microsecond) => Part::Int(sub_minute, 0),
-        Field::Unit(Unit::Millisecond) => Part::Int(sub_minute, 3),
-        Field::Unit(Unit::Second) => Part::Int(sub_minute, 6),
+        Field::Unit(Unit::Microsecond) => Part::OfMinute(sub_minute, 0),
+        Field::Unit(Unit::Millisecond) => Part::OfMinute(sub_minute, 3),
+        Field::Unit(Unit::Second) => Part::OfMinute(sub_minute, 6),
         Field::Unit(Unit::Minute) => Part::Int(i128::from(time / USECS_PER_MINUTE % 60), 0),
         Field::Unit(Unit::Hour) => Part::Int(i128::from(time / USECS_PER_HOUR), 0),
         _ => return None,

@@ -731,6 +731,11 @@ fn parse_offset(text: &str) -> Result<i32, Fault> {
         _ => return Err(Fault::Format),
     };
     let body = &text[1..];
+    // Hours come first: too many of them are told before what follows is looked at (`-1996-09-14`).
+    let hours = body.find(|c: char| !c.is_ascii_digit()).filter(|n| *n > 0 && !body[*n..].starts_with(':'));
+    if hours.is_some_and(|n| body[..n].parse::<u32>().map_or(true, |h| h > 15)) {
+        return Err(Fault::ZoneRange);
+    }
     let parts: Vec<&str> = body.split(':').collect();
     if parts.len() > 3 || parts.iter().any(|p| p.is_empty() || !p.bytes().all(|b| b.is_ascii_digit())) {
         return Err(Fault::Format);

@@ -459,6 +459,9 @@ pub enum ObjectKind {
     Column,
     Sequence,
     Function,
+    Procedure,
+    Aggregate,
+    Routine,
     Cluster,
 }
 
@@ -466,6 +469,8 @@ pub enum ObjectKind {
 pub struct Drop {
     pub kind: ObjectKind,
     pub names: Vec<ObjectName>,
+    /// Of functions and their like, the argument types of each that tells them.
+    pub arguments: Vec<Option<Vec<TypeName>>>,
     pub if_exists: bool,
     pub cascade: bool,
     pub concurrently: bool,

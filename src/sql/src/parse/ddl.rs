@@ -720,24 +720,64 @@ impl Parser<'_> {
         Ok(kind)
     }
 
+    /// `(int, IN b text)`: the types by which a function is told from others of its name; `(*)` of an aggregate without any.
+    fn argument_types(&mut self) -> Result<Vec<TypeName>, SqlError> {
+        self.expect_punct("(")?;
+        if self.eat_punct(")") {
+            return Ok(Vec::new());
+        }
+        let types = if self.eat_op("*") { Vec::new() } else { self.comma_list(Self::argument_type)? };
+        self.expect_punct(")")?;
+        Ok(types)
+    }
+
+    fn argument_type(&mut self) -> Result<TypeName, SqlError> {
+        let _ = self.eat_kw("in") || self.eat_kw("inout") || self.eat_kw("out") || self.eat_kw("variadic");
+        let named = matches!(self.tok_at(1), Tok::Word(w) if w != "precision" && w != "varying" && w != "with" && w != "without")
+            || matches!(self.tok_at(1), Tok::Quoted(_));
+        if named {
+            self.next();
+        }
+        self.type_name()
+    }
+
     pub fn drop_statement(&mut self) -> Result<Statement, SqlError> {
         self.next();
-        if self.is_any_kw(&["extension", "trigger", "procedure", "aggregate", "operator", "owned", "policy", "publication", "rule", "cast", "server"]) {
+        if self.is_any_kw(&["extension", "trigger", "operator", "owned", "policy", "publication", "rule", "cast", "server"]) {
             let Tok::Word(w) = self.tok().clone() else { return Err(self.error()) };
             while !self.at_end() && !self.is_punct(";") {
                 self.next();
             }
             return Ok(Statement::Unsupported(format!("DROP {}", w.to_uppercase())));
         }
-        let kind = self.object_kind()?;
+        let routine = match self.tok() {
+            Tok::Word(w) => match w.as_str() {
+                "function" => Some(ObjectKind::Function),
+                "procedure" => Some(ObjectKind::Procedure),
+                "aggregate" => Some(ObjectKind::Aggregate),
+                "routine" => Some(ObjectKind::Routine),
+                _ => None,
+            },
+            _ => None,
+        };
+        let kind = match routine {
+            Some(kind) => {
+                self.next();
+                kind
+            }
+            None => self.object_kind()?,
+        };
         let concurrently = kind == ObjectKind::Index && self.eat_kw("concurrently");
         let if_exists = self.if_exists()?;
-        let names = self.comma_list(Self::object_name)?;
-        if kind == ObjectKind::Function && self.is_punct("(") {
-            while !self.at_end() && !self.is_punct(";") {
-                self.next();
+        let mut arguments = Vec::new();
+        let names = self.comma_list(|p| {
+            let name = p.object_name()?;
+            if routine.is_some() {
+                let told = kind == ObjectKind::Aggregate || p.is_punct("(");
+                arguments.push(if told { Some(p.argument_types()?) } else { None });
             }
-        }
+            Ok(name)
+        })?;
         if kind == ObjectKind::Database && (self.eat_kw("with") || self.is_punct("(")) {
             self.parens(|p| p.expect_kw("force"))?;
         }
@@ -745,7 +785,7 @@ impl Parser<'_> {
         if !cascade {
             self.eat_kw("restrict");
         }
-        Ok(Statement::Drop(Box::new(Drop { kind, names, if_exists, cascade, concurrently })))
+        Ok(Statement::Drop(Box::new(Drop { kind, names, arguments, if_exists, cascade, concurrently })))
     }
 
     pub fn alter(&mut self) -> Result<Statement, SqlError> {

@@ -249,8 +249,9 @@ impl Parser<'_> {
                 FuncCall::system("position", vec![hay, needle], pos)
             }
             "overlay" => {
-                let x = self.expr()?;
-                if self.eat_kw("placing") {
+                let first = self.func_arg()?;
+                let x = first.expr.clone();
+                if first.name.is_none() && self.eat_kw("placing") {
                     let mut args = vec![x, self.expr()?];
                     self.expect_kw("from")?;
                     args.push(self.expr()?);
@@ -259,7 +260,7 @@ impl Parser<'_> {
                     }
                     FuncCall::system("overlay", args, pos)
                 } else {
-                    self.plain_args("overlay", x, pos)?
+                    self.plain_args("overlay", first, pos)?
                 }
             }
             "substring" => self.substring_args(pos)?,
@@ -278,19 +279,27 @@ impl Parser<'_> {
         Ok(call)
     }
 
-    fn plain_args(&mut self, name: &str, first: Expr, pos: Pos) -> Result<FuncCall, SqlError> {
-        let mut args = vec![first];
+    /// The arguments behind the first as any function takes them.
+    fn plain_args(&mut self, name: &str, first: FuncArg, pos: Pos) -> Result<FuncCall, SqlError> {
+        let mut call = FuncCall::system(name, Vec::new(), pos);
+        call.args.push(first);
         while self.eat_punct(",") {
-            args.push(self.expr()?);
+            call.args.push(self.func_arg()?);
         }
-        let mut call = FuncCall::system(name, args, pos);
         call.system = false;
         call.name.remove(0);
         Ok(call)
     }
 
     fn substring_args(&mut self, pos: Pos) -> Result<FuncCall, SqlError> {
-        let x = self.expr()?;
+        if self.is_kw("variadic") {
+            return Err(self.error());
+        }
+        let first = self.func_arg()?;
+        if first.name.is_some() || self.is_punct(",") {
+            return self.plain_args("substring", first, pos);
+        }
+        let x = first.expr;
         let one = || Expr::new(ExprKind::Number("1".into()), pos);
         if self.eat_kw("from") {
             let mut args = vec![x, self.expr()?];
@@ -314,7 +323,7 @@ impl Parser<'_> {
             let escape = self.expr()?;
             return Ok(FuncCall::system("substring", vec![x, pattern, escape], pos));
         }
-        self.plain_args("substring", x, pos)
+        self.plain_args("substring", FuncArg { name: None, variadic: false, expr: x }, pos)
     }
 
     fn trim_args(&mut self, pos: Pos) -> Result<FuncCall, SqlError> {

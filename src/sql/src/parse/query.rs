@@ -63,26 +63,15 @@ impl Parser<'_> {
 
     fn query_rest(&mut self, with: Option<With>, first: Query, pos: Pos, start: usize) -> Result<Query, SqlError> {
         let first = self.set_ops(first, 1)?;
-        let mut q = if bare(&first) && (first.with.is_none() || with.is_none()) {
-            Query { with: with.or(first.with.clone()), ..first }
-        } else if with.is_none() && !self.at_tail() {
-            first
-        } else {
-            // ( … ORDER BY x) ORDER BY y: the inner one is a query of its own.
-            let alias = Alias { name: Ident { name: "*SELECT*".into(), pos }, columns: Vec::new() };
-            let from = TableRef::Subquery { lateral: false, query: Box::new(first), alias: Some(alias) };
-            let star = Select::of_row(vec![Expr::new(ExprKind::Star(Vec::new()), pos)], pos);
-            let body = QueryBody::Select(Box::new(Select { from: vec![from], ..star }));
-            Query { with, ..Query::of(body, pos) }
-        };
+        // What stands behind a query in parentheses is its own: `(… LIMIT 1) ORDER BY x` orders, then takes one row.
+        if let (Some(_), Some(_)) = (&with, &first.with) {
+            return Err(self.error_at("multiple WITH clauses not allowed", pos));
+        }
+        let mut q = Query { with: with.or(first.with.clone()), ..first };
         self.query_tail(&mut q)?;
         q.pos = pos;
         q.span = self.span_from(start);
         Ok(q)
-    }
-
-    fn at_tail(&self) -> bool {
-        self.is_any_kw(&["order", "limit", "offset", "fetch", "for"]) || self.at_as_of()
     }
 
     /// `AS OF time`, and not a label or alias `of`.
@@ -97,6 +86,9 @@ impl Parser<'_> {
 
     fn query_tail(&mut self, q: &mut Query) -> Result<(), SqlError> {
         if self.is_kws(&["order", "by"]) {
+            if !q.order_by.is_empty() {
+                return Err(self.error_at("multiple ORDER BY clauses not allowed", self.pos()));
+            }
             q.order_by = self.order_by_opt()?;
         }
         loop {
@@ -912,9 +904,4 @@ impl Query {
             span: Span::default(),
         }
     }
-}
-
-/// A query to which ORDER BY and LIMIT may still be attached.
-fn bare(q: &Query) -> bool {
-    q.order_by.is_empty() && q.limit.is_none() && q.offset.is_none() && q.as_of.is_none()
 }

@@ -101,7 +101,7 @@ impl Binder<'_> {
                 order_by.push((e, order_of(o, k, o.expr.pos)?));
             }
         }
-        if order_by.is_empty() && !call.distinct && order_matters(fname) {
+        if order_by.is_empty() && !call.distinct && call.over.is_none() && order_matters(fname) {
             if let Some(l) = env.level() {
                 order_by.extend(l.order.iter().cloned().enumerate().map(|(k, (e, o))| (e, ColumnOrder { column: k, ..o })));
             }

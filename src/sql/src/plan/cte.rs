@@ -230,6 +230,7 @@ impl Binder<'_> {
         let entry =
             CteEntry { name: name.clone(), id, names: names.clone(), types: types.clone(), order: (Vec::new(), true), forbidden: None, used: used.clone() };
         let rec = self.query(right, &env.with_cte(entry.clone()), false)?;
+        self.check_recursive_aggregates(name, right, c.name.pos)?;
         if rec.visible != types.len() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "each UNION query must have the same number of columns").at(right.pos));
         }
@@ -313,7 +314,38 @@ impl Binder<'_> {
                     if crate::ast::walk::expr_mentions(e, name) {
                         return within("a subquery");
                     }
-                    let mut aggregate = false;
+                }
+                if count > 1 {
+                    return more_than_once(name, pos);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// That a term which reads the query itself has no aggregates; its names are known to be right.
+    fn check_recursive_aggregates(&self, name: &str, q: &Query, pos: Pos) -> Result<(), SqlError> {
+        for c in q.with.iter().flat_map(|w| &w.ctes) {
+            if let CteBody::Query(inner) = &c.query {
+                self.check_recursive_aggregates(name, inner, pos)?;
+            }
+            if c.name.name == name {
+                return Ok(());
+            }
+        }
+        match &q.body {
+            QueryBody::SetOp { left, right, .. } => {
+                self.check_recursive_aggregates(name, left, pos)?;
+                self.check_recursive_aggregates(name, right, pos)
+            }
+            QueryBody::Values(_) => Ok(()),
+            QueryBody::Select(s) => {
+                let mut count = 0;
+                for t in &s.from {
+                    let _ = references(t, name, false, &mut count);
+                }
+                let mut aggregate = false;
+                for e in s.targets.iter().map(|t| &t.expr).chain(&s.filter).chain(&s.having).chain(&s.qualify) {
                     crate::ast::walk::visit(e, &mut |x| {
                         if let ExprKind::Func(f) = &*x.kind {
                             let n: Vec<&str> = f.name.iter().map(|i| i.name.as_str()).collect();
@@ -321,14 +353,11 @@ impl Binder<'_> {
                         }
                         !aggregate
                     });
-                    if aggregate && count > 0 {
-                        return bad("aggregate functions are not allowed in a recursive query's recursive term".into());
-                    }
                 }
-                if count > 1 {
-                    return more_than_once(name, pos);
+                match aggregate && count > 0 {
+                    true => Err(SqlError::new(state::INVALID_RECURSION, "aggregate functions are not allowed in a recursive query's recursive term").at(pos)),
+                    false => Ok(()),
                 }
-                Ok(())
             }
         }
     }

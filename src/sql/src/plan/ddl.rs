@@ -50,6 +50,12 @@ struct Wanted {
 impl Binder<'_> {
     pub fn create_table(&self, p: &ParsedStatement, c: &ast::CreateTable) -> Result<Plan, SqlError> {
         let name = self.new_name(&c.name)?;
+        // What is not made is not looked at.
+        let there = |n: &FullName| self.catalog.eval_ctx().catalog.relation_oid(&[n.schema.clone(), n.name.clone()]).is_some();
+        if c.if_not_exists && there(&name) {
+            let notice = SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{}\" already exists, skipping", name.name));
+            return Ok(Plan::Nothing { tag: "CREATE TABLE", notice: Some(notice) });
+        }
         let mut columns = c.columns.clone();
         // Each with the place of its first column.
         let mut likes: Vec<(usize, &ast::Like, std::rc::Rc<crate::catalog::Relation>)> = Vec::new();
@@ -69,7 +75,15 @@ impl Binder<'_> {
             likes.push((at, l, rel));
         }
         super::statement::storage_parameters(c.options.iter().map(|o| o.name.as_str()), false)?;
-        let mut shape = self.table_shape(p, &name.name, &columns, &c.constraints, None)?;
+        let mut shape = self.table_shape(p, &name.name, &columns, &c.constraints, None).map_err(|e| {
+            // What checks and foreign keys name is looked up when the table is made.
+            let later = [state::UNDEFINED_TABLE, state::INVALID_FOREIGN_KEY].contains(&e.code)
+                || e.code == state::UNDEFINED_COLUMN && !e.message.contains("named in key");
+            match later && there(&name) {
+                true => SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{}\" already exists", name.name)),
+                false => e,
+            }
+        })?;
         for (at, l, rel) in likes {
             self.take_from(&mut shape, &name.name, at, l, &rel)?;
         }
@@ -615,6 +629,50 @@ impl Binder<'_> {
         }
     }
 
+    /// Why a function, procedure or aggregate cannot be dropped: there is none, or it is one of the system's, which are all that there are.
+    fn no_drop_of_routine(&self, kind: ObjectKind, n: &ObjectName, arguments: Option<&[ast::TypeName]>) -> SqlError {
+        let schema = n.parts.iter().rev().nth(1);
+        if let Some(s) = schema.filter(|s| !self.catalog.schema_exists(s)) {
+            return SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{s}\" does not exist"));
+        }
+        let found = if schema.is_none_or(|s| s == "pg_catalog") { ::expr::catalog::procs_by_name(n.last()).collect::<Vec<_>>() } else { Vec::new() };
+        let what = word(if kind == ObjectKind::Routine { ObjectKind::Function } else { kind });
+        let (proc, written) = match arguments {
+            None => match found[..] {
+                [] => return SqlError::new(state::UNDEFINED_FUNCTION, format!("could not find a {what} named \"{n}\"")),
+                [only] => (only, n.last().to_owned()),
+                _ => {
+                    return SqlError::new(state::AMBIGUOUS_FUNCTION, format!("{what} name \"{n}\" is not unique"))
+                        .with_hint(format!("Specify the argument list to select the {what} unambiguously."))
+                }
+            },
+            Some(arguments) => {
+                let types = match arguments.iter().map(|t| self.resolve_type(t)).collect::<Result<Vec<_>, _>>() {
+                    Ok(types) => types,
+                    Err(e) => return e,
+                };
+                let oids: Vec<u32> = types.iter().map(|t| t.ty.oid()).collect();
+                let spelled = types.iter().map(|t| t.ty.sql_name()).collect::<Vec<_>>().join(", ");
+                let spelled = if spelled.is_empty() && kind == ObjectKind::Aggregate { "*".to_owned() } else { spelled };
+                match found.iter().find(|p| p.args == oids) {
+                    None => return SqlError::new(state::UNDEFINED_FUNCTION, format!("{what} {n}({spelled}) does not exist")),
+                    Some(p) => (*p, format!("{n}({spelled})")),
+                }
+            }
+        };
+        let is_aggregate = proc.kind == ::expr::catalog::ProcKind::Aggregate;
+        let wrong = match kind {
+            ObjectKind::Function => is_aggregate.then(|| format!("\"{n}\" is an aggregate function")),
+            ObjectKind::Aggregate => (!is_aggregate).then(|| format!("function {written} is not an aggregate")),
+            ObjectKind::Procedure => Some(format!("{written} is not a procedure")),
+            _ => None,
+        };
+        if let Some(m) = wrong {
+            return SqlError::new(state::WRONG_OBJECT_TYPE, m);
+        }
+        SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, format!("cannot drop function {written} because it is required by the database system"))
+    }
+
     pub fn drop_plan(&self, d: &ast::Drop) -> Result<Plan, SqlError> {
         let (mut objects, mut names, mut notices) = (Vec::new(), Vec::new(), Vec::new());
         let skip = |n: &ObjectName| SqlError::new(repr::SqlState::new("00000"), format!("{} \"{n}\" does not exist, skipping", missing_word(d.kind)));
@@ -641,7 +699,16 @@ impl Binder<'_> {
                     names.push(n.last().to_owned());
                 }
             }
-            ObjectKind::Role | ObjectKind::Function | ObjectKind::Cluster | ObjectKind::Column => {
+            ObjectKind::Function | ObjectKind::Procedure | ObjectKind::Aggregate | ObjectKind::Routine => {
+                for (n, arguments) in d.names.iter().zip(&d.arguments) {
+                    let e = self.no_drop_of_routine(d.kind, n, arguments.as_deref());
+                    match e.code == state::UNDEFINED_FUNCTION || is_missing(&e) {
+                        true if d.if_exists => notices.push(skipping(&e)),
+                        _ => return Err(SqlError { position: None, ..e }),
+                    }
+                }
+            }
+            ObjectKind::Role | ObjectKind::Cluster | ObjectKind::Column => {
                 if d.if_exists {
                     notices.extend(d.names.iter().map(skip));
                 } else {
@@ -837,6 +904,9 @@ pub fn word(kind: ObjectKind) -> &'static str {
         ObjectKind::Column => "column",
         ObjectKind::Sequence => "sequence",
         ObjectKind::Function => "function",
+        ObjectKind::Procedure => "procedure",
+        ObjectKind::Aggregate => "aggregate",
+        ObjectKind::Routine => "routine",
         ObjectKind::Cluster => "cluster",
     }
 }

@@ -314,6 +314,20 @@ impl Binder<'_> {
         Ok(Part { hir, types, items: vec![item], order, natural: true, system: false })
     }
 
+    /// Of a set-returning function among the arguments, the call around it is told first, if there is no such function.
+    fn of_outer_call(&self, e: SqlError, call: &FuncCall, name: &[&str], pos: Pos, env: &Env) -> SqlError {
+        let Some(level) = env.level().filter(|_| e.code == state::FEATURE_NOT_SUPPORTED) else { return e };
+        level.calls.clause.set(Clause::Select);
+        let outer = self.call_args(call, env).and_then(|(args, names, _, variadic)| {
+            let types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
+            self.function(name, &types, &names, variadic, pos)
+        });
+        match outer {
+            Err(outer) if outer.code == state::UNDEFINED_FUNCTION => outer,
+            _ => e,
+        }
+    }
+
     /// One function in FROM: its relation, column names, and whether it gives one plain column. `unnest(a, b)` gives several.
     #[allow(clippy::type_complexity)]
     fn table_function(&self, f: &Expr, decls: &[ColumnDecl], rows_from: bool, env: &Env) -> Result<Vec<(Hir, Vec<String>, bool)>, SqlError> {
@@ -337,7 +351,7 @@ impl Binder<'_> {
             }
             let kind = self.kind_of(&name, false);
             if matches!(kind, Some(expr::catalog::ProcKind::Function)) && call.over.is_none() {
-                let (args, names, positions, variadic) = self.call_args(call, &inner)?;
+                let (args, names, positions, variadic) = self.call_args(call, &inner).map_err(|e| self.of_outer_call(e, call, &name, f.pos, &inner))?;
                 let types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
                 if let Ok(r) = self.function(&name, &types, &names, variadic, f.pos) {
                     if r.proc.returns_set {
@@ -698,6 +712,15 @@ impl Binder<'_> {
             }
             return Ok(out);
         };
+        match parts {
+            [db, _, _] if db.name != self.catalog.database() => {
+                let written: Vec<&str> = parts.iter().map(|p| p.name.as_str()).collect();
+                let m = format!("cross-database references are not implemented: {}.*", written.join("."));
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, m).at(pos));
+            }
+            [_, _, _, _, ..] => return Err(SqlError::new(state::SYNTAX_ERROR, "improper qualified name (too many dotted names)").at(pos)),
+            _ => {}
+        }
         let schema = parts.len().checked_sub(2).map(|i| parts[i].name.as_str());
         let Some((level, item)) = self.find_item(schema, &rel.name, env, pos)? else {
             return Err(self.missing_relation(schema, &rel.name, env, pos));

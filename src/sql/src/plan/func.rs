@@ -286,6 +286,12 @@ impl Binder<'_> {
     }
 
     fn no_function(&self, name: &[&str], actual: &[SqlType], names: &[Option<&str>], _exists: bool, pos: Pos) -> SqlError {
+        if let [database, _, _] = name {
+            if *database != self.catalog.database() {
+                let m = format!("cross-database references are not implemented: {}", name.join("."));
+                return SqlError::new(state::FEATURE_NOT_SUPPORTED, m).at(pos);
+            }
+        }
         if let [.., schema, _] = name {
             if *schema != "information_schema" && !self.catalog.schema_exists(schema) {
                 return SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist")).at(pos);

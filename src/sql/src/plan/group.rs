@@ -31,6 +31,12 @@ struct GroupKey {
     target: Option<usize>,
 }
 
+impl GroupKeys {
+    pub fn has(&self, e: &HirScalar) -> bool {
+        self.keys.iter().any(|k| k.expr == *e)
+    }
+}
+
 impl Binder<'_> {
     /// Binds GROUP BY.
     pub fn group_keys(&self, s: &Select, level: &Level, env: &Env, targets: &[TargetItem]) -> Result<GroupKeys, SqlError> {

@@ -97,13 +97,13 @@ pub use statement::{
 pub use types::*;
 pub use walk::shift_columns;
 
-use crate::ast::Pos;
+use crate::ast::{Pos, Query};
 use crate::catalog::{FullName, SqlCatalog};
 use ::plan::LocalId;
 use repr::error::state;
 use repr::{GlobalId, SqlError, SqlType, Value};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Binds one statement.
 pub(crate) struct Binder<'a> {
@@ -118,6 +118,8 @@ pub(crate) struct Binder<'a> {
     names: RefCell<Vec<text::Named>>,
     /// Of the block that the statement stands in, the innermost last.
     variables: &'a [Variable],
+    /// What the column of each subquery in an expression is called, by the subquery's place in the tree.
+    subquery_names: RefCell<HashMap<*const Query, String>>,
 }
 
 /// Parameter types, given or inferred, and their values when they are known.
@@ -139,6 +141,7 @@ impl<'a> Binder<'a> {
             rests_on: RefCell::default(),
             names: RefCell::default(),
             variables: &[],
+            subquery_names: RefCell::default(),
         }
     }
 

@@ -228,6 +228,16 @@ impl Binder<'_> {
         level.calls.clause.set(Clause::OrderBy);
         let mut sort: Vec<SortItem> = order_by.iter().map(|o| self.sort_item(o, &targets, &here)).collect::<Result<_, _>>()?;
         let keys = self.group_keys(s, &level, &here, &targets)?;
+        // What the result is ordered, grouped or made distinct by has a type of its own, whatever is around the query.
+        let compared = |i: usize, e: &HirScalar| matches!(s.distinct, Distinct::Distinct) || sort.iter().any(|k| k.target == Some(i)) || keys.has(e);
+        for (i, t) in targets.iter_mut().enumerate() {
+            if literals[i].is_some() {
+                let text = self.text_if_unknown(t.expr.clone(), t.pos)?;
+                if compared(i, &text) {
+                    (t.expr, literals[i]) = (text, None);
+                }
+            }
+        }
         level.calls.clause.set(Clause::DistinctOn);
         let mut distinct_on: Vec<HirScalar> = match &s.distinct {
             Distinct::On(es) => es.iter().map(|e| self.output_or_input(e, &targets, &here, "DISTINCT ON")).collect::<Result<_, _>>()?,
@@ -240,7 +250,7 @@ impl Binder<'_> {
         }
         self.limits(&mut Bound::new(super::from::unit(), Vec::new()), q, env)?;
         level.calls.clause.set(Clause::Select);
-        self.window_definitions(&s.windows, &here)?;
+        let mut definitions = self.window_definitions(&s.windows, &here)?;
         let mut qualify = match &s.qualify {
             Some(e) => {
                 level.calls.clause.set(Clause::OrderBy);
@@ -256,6 +266,7 @@ impl Binder<'_> {
         all.extend(sort.iter_mut().map(|t| &mut t.expr));
         all.extend(distinct_on.iter_mut());
         all.extend(qualify.iter_mut());
+        all.extend(definitions.iter_mut());
         if grouped {
             hir = self.group(keys, hir, &level, &mut all, &mut having_expr).map_err(|e| at_ungrouped(e, s, order_by))?;
             // Of labels of one expression each may be a key of its own.
@@ -426,7 +437,10 @@ impl Binder<'_> {
         let expr = self.expr(&t.expr, env)?;
         let name = match &t.alias {
             Some(a) => a.name.clone(),
-            None => figure_name(&t.expr).unwrap_or_else(|| "?column?".into()),
+            None => {
+                let bound = self.subquery_names.borrow();
+                figure(&t.expr, &|q| bound.get(&std::ptr::from_ref(q)).cloned().or_else(|| subquery_name(q))).0.unwrap_or_else(|| "?column?".into())
+            }
         };
         if let (ExprKind::Column(parts), None) = (&*t.expr.kind, &t.alias) {
             self.note_output(parts.last().map_or(t.expr.pos, |p| p.pos), &name);
@@ -604,11 +618,11 @@ pub fn conjuncts(e: HirScalar) -> Vec<HirScalar> {
 
 /// The name of a result column without alias: Postgres's `FigureColname`.
 pub fn figure_name(e: &Expr) -> Option<String> {
-    figure(e).0
+    figure(e, &subquery_name).0
 }
 
-/// The name and its strength: 2 a real name, 1 a fallback.
-fn figure(e: &Expr) -> (Option<String>, u8) {
+/// The name and its strength: 2 a real name, 1 a fallback. `of` tells what a subquery's column is called.
+fn figure(e: &Expr, of: &dyn Fn(&Query) -> Option<String>) -> (Option<String>, u8) {
     let strong = |s: &str| (Some(s.to_owned()), 2);
     match &*e.kind {
         ExprKind::Column(parts) | ExprKind::Star(parts) => parts.last().map_or((None, 0), |p| strong(&p.name)),
@@ -617,23 +631,23 @@ fn figure(e: &Expr) -> (Option<String>, u8) {
             _ => None,
         }) {
             Some(n) => (Some(n), 2),
-            None => figure(arg),
+            None => figure(arg, of),
         },
         ExprKind::Func(c) => c.name.last().map_or((None, 0), |p| strong(&p.name)),
         ExprKind::NullIf(..) => strong("nullif"),
-        ExprKind::Cast { arg, ty } => match figure(arg) {
+        ExprKind::Cast { arg, ty } => match figure(arg, of) {
             (n, s) if s > 1 => (n, s),
             _ => (ty.names.last().cloned(), 1),
         },
-        ExprKind::Collate { arg, .. } => figure(arg),
+        ExprKind::Collate { arg, .. } => figure(arg, of),
         ExprKind::Grouping(_) => strong("grouping"),
         ExprKind::Exists(_) => strong("exists"),
         ExprKind::ArraySubquery(_) => strong("array"),
-        ExprKind::Subquery(q) => match subquery_name(q) {
+        ExprKind::Subquery(q) => match of(q) {
             Some(n) => (Some(n), 2),
             None => (None, 0),
         },
-        ExprKind::Case { otherwise, .. } => match otherwise.as_ref().map(figure) {
+        ExprKind::Case { otherwise, .. } => match otherwise.as_ref().map(|e| figure(e, of)) {
             Some((Some(n), s)) if s > 1 => (Some(n), s),
             _ => (Some("case".into()), 1),
         },
@@ -658,6 +672,7 @@ fn figure(e: &Expr) -> (Option<String>, u8) {
     }
 }
 
+/// As far as the text tells it: without what `*` stands for.
 fn subquery_name(q: &Query) -> Option<String> {
     match &q.body {
         QueryBody::Select(s) => match s.targets.as_slice() {

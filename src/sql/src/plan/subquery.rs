@@ -50,6 +50,7 @@ impl Binder<'_> {
     pub fn scalar_subquery(&self, q: &Query, env: &Env, pos: Pos) -> Result<HirScalar, SqlError> {
         let b = self.sub(q, env)?;
         self.one_column(&b, pos)?;
+        self.subquery_names.borrow_mut().insert(q, b.names[0].clone());
         let hir = b.into_relation();
         let ty = hir.types().remove(0).with_nullable(true);
         Ok(HirScalar::Subquery(Box::new(hir), ty))

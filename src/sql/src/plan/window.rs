@@ -58,10 +58,11 @@ impl Binder<'_> {
         if kind.is_some_and(|k| k != ProcKind::Aggregate) {
             self.function_exists(call, name, pos, env)?;
         }
-        if call.distinct {
+        let unknown = kind.is_none() && !call.within_group;
+        if call.distinct && !unknown {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "DISTINCT is not implemented for window functions").at(pos));
         }
-        if !call.order_by.is_empty() && !call.within_group {
+        if !call.order_by.is_empty() && !call.within_group && !unknown {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "aggregate ORDER BY is not implemented for window functions").at(pos));
         }
         if call.within_group {
@@ -146,23 +147,28 @@ impl Binder<'_> {
         Ok((func, ret.nullable().with_nullable(nullable)))
     }
 
-    /// The WINDOW clause: what no call names is checked too. Errors: 42P20 for a name that stands twice, and those of the definitions.
-    pub fn window_definitions(&self, windows: &[(Ident, WindowSpec)], env: &Env) -> Result<(), SqlError> {
-        let Some(level) = env.level() else { return Ok(()) };
+    /// The WINDOW clause: what no call names is checked too, so its expressions are returned. Errors: 42P20 for a name that stands twice, and those of the
+    /// definitions.
+    pub fn window_definitions(&self, windows: &[(Ident, WindowSpec)], env: &Env) -> Result<Vec<HirScalar>, SqlError> {
+        let mut exprs = Vec::new();
+        let Some(level) = env.level() else { return Ok(exprs) };
         for (i, (name, spec)) in windows.iter().enumerate() {
             if windows[..i].iter().any(|w| w.0.name == name.name) {
                 return Err(SqlError::new(state::WINDOWING_ERROR, format!("window \"{}\" is already defined", name.name)).at(spec.pos));
             }
             level.calls.in_window.set(true);
-            let bound = (|| {
+            let bound = (|| -> Result<_, SqlError> {
                 let spec = self.named_window(name, env)?;
                 let bound = self.window_spec(&spec, env)?;
-                self.frame(&spec, &bound, env).map(drop)
+                self.frame(&spec, &bound, env)?;
+                Ok(bound)
             })();
             level.calls.in_window.set(false);
-            bound?;
+            let WindowSpecBound { partition, order } = bound?;
+            exprs.extend(partition);
+            exprs.extend(order.into_iter().map(|o| o.0));
         }
-        Ok(())
+        Ok(exprs)
     }
 
     fn named_window(&self, n: &Ident, env: &Env) -> Result<WindowSpec, SqlError> {
@@ -236,16 +242,27 @@ impl Binder<'_> {
         if f.units == FrameUnits::Range && (offset_edge(&f.start) || offset_edge(&f.end)) && bound.order.len() != 1 {
             return Err(SqlError::new(state::WINDOWING_ERROR, "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column").at(f.pos));
         }
-        let edge = |e: &FrameEdge| -> Result<HirBound, SqlError> {
+        // A constant that no frame has is told whether the function asks for its frame or not, and of no rows too.
+        let offset = |x: &Expr, which: &str| -> Result<HirScalar, SqlError> {
+            let offset = self.frame_offset(x, f.units, bound, env)?;
+            match self.folded(offset.clone()) {
+                HirScalar::Literal(Value::Null, _) => Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, format!("frame {which} offset must not be null"))),
+                HirScalar::Literal(v, _) if f.units != FrameUnits::Range && v.as_i64().is_some_and(|n| n < 0) => {
+                    Err(SqlError::new(state::INVALID_PRECEDING_OR_FOLLOWING_SIZE, format!("frame {which} offset must not be negative")))
+                }
+                _ => Ok(offset),
+            }
+        };
+        let edge = |e: &FrameEdge, which: &str| -> Result<HirBound, SqlError> {
             Ok(match e {
                 FrameEdge::UnboundedPreceding => HirBound::UnboundedPreceding,
                 FrameEdge::UnboundedFollowing => HirBound::UnboundedFollowing,
                 FrameEdge::CurrentRow => HirBound::CurrentRow,
-                FrameEdge::Preceding(x) => HirBound::Preceding(self.frame_offset(x, f.units, bound, env)?),
-                FrameEdge::Following(x) => HirBound::Following(self.frame_offset(x, f.units, bound, env)?),
+                FrameEdge::Preceding(x) => HirBound::Preceding(offset(x, which)?),
+                FrameEdge::Following(x) => HirBound::Following(offset(x, which)?),
             })
         };
-        Ok((f.units, edge(&f.start)?, edge(&f.end)?, f.exclude))
+        Ok((f.units, edge(&f.start, "starting")?, edge(&f.end, "ending")?, f.exclude))
     }
 
     fn frame_offset(&self, e: &Expr, units: FrameUnits, bound: &WindowSpecBound, env: &Env) -> Result<HirScalar, SqlError> {
@@ -254,10 +271,16 @@ impl Binder<'_> {
             FrameUnits::Range => "RANGE",
             FrameUnits::Groups => "GROUPS",
         };
-        let mut x = self.expr(e, env)?;
+        let mut x = self.offset_of_type(e, units, words, bound, env)?;
         if super::walk::reads(&mut x, |_| true) {
             return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, format!("argument of {words} must not contain variables")).at(e.pos));
         }
+        Ok(x)
+    }
+
+    /// The offset as the frame's units and the order want it.
+    fn offset_of_type(&self, e: &Expr, units: FrameUnits, words: &str, bound: &WindowSpecBound, env: &Env) -> Result<HirScalar, SqlError> {
+        let x = self.expr(e, env)?;
         if units != FrameUnits::Range {
             let from = x.typ().ty;
             return self.try_coerce(x, &SqlType::Int8.nullable(), CastContext::Assignment, e.pos)?.ok_or_else(|| {

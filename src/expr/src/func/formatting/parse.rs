@@ -143,7 +143,7 @@ fn runs_on(nodes: &[Node], i: usize) -> bool {
 /// A year of fewer than four digits, near 2020.
 fn near_2020(y: i32) -> i32 {
     match y {
-        0..=69 => y + 2000,
+        i32::MIN..=69 => y + 2000,
         70..=99 => y + 1900,
         100..=519 => y + 2000,
         520..=999 => y + 1000,

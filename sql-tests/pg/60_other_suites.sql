@@ -1,0 +1,116 @@
+--@new
+--@nosplit
+-- what a subquery's column is called, also where the text says * or nothing
+SELECT (SELECT * FROM (VALUES (1)) AS t(x));
+SELECT (SELECT * FROM (SELECT 1 AS y) t)::text, (SELECT 1)::text;
+SELECT (SELECT t.* FROM (SELECT 1 AS y) t), (SELECT (t.r).* FROM (SELECT ROW(1) AS r) t);
+SELECT (WITH q AS (SELECT 1 AS z) SELECT * FROM q UNION SELECT 2 LIMIT 1);
+SELECT CASE WHEN true THEN 1 ELSE (SELECT * FROM (SELECT 1 AS y) t) END, CASE WHEN true THEN 1 ELSE (SELECT 1) END;
+SELECT (SELECT * FROM (SELECT (SELECT * FROM (SELECT 1 AS deep) a)) b);
+SELECT (SELECT * FROM generate_series(1, 1)), (SELECT u.* FROM generate_series(1, 1) u), (VALUES (1));
+SELECT x.y FROM (SELECT (SELECT * FROM (SELECT 1 AS y) t)) x WHERE y = 1;
+SELECT (SELECT * FROM (SELECT 1 AS y) t) ORDER BY y;
+SELECT (SELECT * FROM (SELECT v.x AS inner_name) q) FROM (VALUES (1)) v(x) GROUP BY inner_name;
+CREATE TABLE os_made AS SELECT (SELECT * FROM (SELECT 1 AS k) q), (SELECT 2);
+SELECT * FROM os_made;
+CREATE VIEW os_view AS SELECT (SELECT * FROM (SELECT 1 AS k) q);
+SELECT k FROM os_view;
+SELECT pg_get_viewdef('os_view');
+DROP VIEW os_view;
+DROP TABLE os_made;
+-- what stands behind a query in parentheses is a part of it
+(SELECT x FROM (VALUES (2),(1)) v(x) LIMIT 1) ORDER BY x;
+(SELECT x FROM (VALUES (2),(1),(3)) v(x) ORDER BY x DESC) LIMIT 2;
+(SELECT x FROM (VALUES (2),(1),(3)) v(x) OFFSET 1) ORDER BY x;
+((SELECT x FROM (VALUES (2),(1),(3)) v(x) OFFSET 1) LIMIT 1) ORDER BY x;
+SELECT * FROM ((SELECT x FROM (VALUES (2),(1),(3)) v(x) LIMIT 1) ORDER BY x) w;
+SELECT ((SELECT x FROM (VALUES (2),(1),(3)) v(x) LIMIT 1) ORDER BY x);
+(SELECT 3 AS x UNION SELECT 1 LIMIT 1) ORDER BY x;
+(SELECT DISTINCT ON (x) x, y FROM (VALUES (2,1),(2,3),(1,1)) v(x,y)) ORDER BY x, y DESC;
+(SELECT x AS y FROM (VALUES (2),(1)) v(x)) ORDER BY v.x + 1;
+(SELECT count(*) FROM (VALUES (2),(1)) v(x) GROUP BY x) ORDER BY x DESC;
+(SELECT x FROM (VALUES (2),(2),(1)) v(x)) ORDER BY x FETCH FIRST 1 ROW WITH TIES;
+(VALUES (2),(1) LIMIT 1) ORDER BY column1;
+(SELECT 1 AS a ORDER BY 1) ORDER BY 1;
+(SELECT 1 AS a LIMIT 1) LIMIT 2;
+(SELECT 1 AS a OFFSET 1) OFFSET 2;
+(SELECT 1 AS a FETCH FIRST ROW ONLY) LIMIT 2;
+WITH q AS (SELECT 1) (WITH r AS (SELECT 2) SELECT * FROM r);
+WITH q AS (SELECT 1 AS x) (SELECT x FROM q UNION ALL SELECT 2 LIMIT 2) ORDER BY x DESC;
+(WITH q AS (SELECT 1 AS x) SELECT x FROM q) UNION ALL SELECT 3 ORDER BY 1 DESC;
+-- windows over groups
+SELECT array_agg(b) OVER w FROM (VALUES ('x', 1), ('x', 1), ('y', 1), ('y', 2)) t(a, b) GROUP BY b WINDOW w AS (PARTITION BY count(a));
+SELECT string_agg(b::text, ',') OVER (ORDER BY b DESC) FROM (VALUES ('x', 1), ('x', 1), ('y', 1), ('y', 2)) t(a, b) GROUP BY b;
+SELECT x, array_agg(x) OVER (ORDER BY x DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM (VALUES (1),(3),(2)) v(x);
+SELECT b FROM (VALUES ('x', 1), ('x', 1), ('y', 1), ('y', 2)) t(a, b) GROUP BY b WINDOW w AS (PARTITION BY count(a));
+SELECT b FROM (VALUES ('x', 1), ('x', 1), ('y', 1), ('y', 2)) t(a, b) GROUP BY b WINDOW w AS (PARTITION BY a);
+SELECT b FROM (VALUES ('x', 1), ('x', 1), ('y', 1), ('y', 2)) t(a, b) WINDOW w AS (ORDER BY count(a));
+-- frames that cannot be, also where the function asks for none
+SELECT row_number() OVER (ROWS BETWEEN NULL PRECEDING AND CURRENT ROW) FROM (SELECT 1 a) x;
+SELECT row_number() OVER (ROWS BETWEEN CURRENT ROW AND -1 FOLLOWING) FROM (SELECT 1 a) x;
+SELECT rank() OVER (ORDER BY a GROUPS BETWEEN NULL PRECEDING AND CURRENT ROW) FROM (SELECT 1 a) x;
+SELECT lag(a) OVER (ORDER BY a RANGE BETWEEN NULL PRECEDING AND CURRENT ROW) FROM (SELECT 1 a) x;
+SELECT sum(a) OVER (ORDER BY a ROWS BETWEEN -1 PRECEDING AND CURRENT ROW) FROM (SELECT 1 a WHERE false) x;
+SELECT array_agg(a) OVER (ORDER BY a RANGE x PRECEDING) FROM (VALUES (1, -1.0001)) t(a, x);
+SELECT array_agg(a) OVER (ORDER BY a RANGE x PRECEDING) FROM (VALUES (1, 1)) t(a, x);
+SELECT array_agg(a) OVER (ORDER BY a ROWS x PRECEDING) FROM (VALUES (1, 'a')) t(a, x);
+SELECT os_nothing(DISTINCT a) OVER () FROM (SELECT 1 a) x;
+-- what is compared has a type of its own
+SELECT NULL, 1::bigint UNION ALL SELECT DISTINCT 1::bigint, NULL;
+SELECT 1 UNION ALL (SELECT '2' ORDER BY 1);
+SELECT 1 UNION ALL SELECT '2' GROUP BY 1;
+SELECT 1 UNION ALL (SELECT '2' LIMIT 1);
+SELECT 1 UNION ALL SELECT NULL ORDER BY 1;
+CREATE TABLE os_int (a int);
+INSERT INTO os_int SELECT DISTINCT '1';
+INSERT INTO os_int SELECT '2' ORDER BY 1;
+INSERT INTO os_int SELECT '3' ORDER BY now();
+SELECT * FROM os_int;
+DROP TABLE os_int;
+-- parts of times as floats, years with a sign, zones that are too far
+SELECT date_part('second', timestamp '2020-01-01 12:34:56.789123'), date_part('second', time '12:34:56.789123'), date_part('second', timetz '12:34:56.789123+00');
+SELECT date_part('second', interval '-12:34:56.789123'), date_part('milliseconds', interval '1.123457 s'), extract(milliseconds FROM time '00:00:01.123457');
+SELECT g, date_part('milliseconds', g * interval '1.123457 s'), date_part('microseconds', g * interval '1.123457 s') FROM generate_series(-30, 30) g ORDER BY g;
+SELECT to_timestamp('-12', 'yy'), to_timestamp('-1', 'yyy'), to_timestamp('-70', 'yy'), to_date('-2 1', 'y mm'), to_date('-44', 'YYYY'), to_date('5 BC', 'Y BC');
+SELECT timestamp '-1969-12-31 16:00:00';
+SELECT date '-20-01-01';
+SELECT timestamptz '2020-01-01 00:00:00-16-30';
+SELECT date '-2-01-01';
+-- which error is told
+SELECT * FROM unnest(generate_series(1, 5));
+SELECT * FROM generate_series(1, generate_series(1, 5));
+SELECT os_t.x.y.* FROM (SELECT 1) os_t;
+SELECT a.b.c.d.* FROM (SELECT 1) os_t;
+SELECT os_catalog.os_schema.os_function(1, 2);
+SELECT substring(str => 'hello', start_pos => 1, length => 3);
+SELECT substring('hello', start_pos => 1);
+SELECT substring(VARIADIC ARRAY[1]);
+SELECT overlay(a => 1);
+WITH RECURSIVE r AS (SELECT x FROM os_no UNION ALL SELECT max(x) FROM r) SELECT * FROM r;
+WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT max(y) FROM r) SELECT * FROM r;
+WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT max(x) FROM r) SELECT * FROM r;
+CREATE VIEW os_view WITH (os_parameter = 'v1') AS SELECT 1;
+CREATE TABLE os_there (a int);
+CREATE TABLE IF NOT EXISTS os_there (a int REFERENCES os_nothing, b os_nothing);
+CREATE TABLE os_there (a text REFERENCES os_there (a));
+CREATE TABLE os_there (a int REFERENCES os_nothing);
+CREATE TABLE os_there (a int, CHECK (b > 1));
+CREATE TABLE os_there (a int, PRIMARY KEY (b));
+CREATE TABLE os_there (a os_nothing);
+DROP TABLE os_there;
+-- functions that are not there, or are the system's
+DROP FUNCTION os_nothing;
+DROP FUNCTION os_nothing(int, b text);
+DROP FUNCTION os_nothing(os_nothing);
+DROP FUNCTION IF EXISTS os_nothing, os_nothing(int, double precision), upper(int) CASCADE;
+DROP FUNCTION IF EXISTS os_nowhere.os_nothing();
+DROP FUNCTION abs;
+DROP FUNCTION upper(text);
+DROP FUNCTION sum(int);
+DROP AGGREGATE os_nothing(*);
+DROP AGGREGATE IF EXISTS os_nothing(int), os_nothing(*);
+DROP AGGREGATE upper(text);
+DROP AGGREGATE os_nothing;
+DROP PROCEDURE os_nothing();
+DROP PROCEDURE IF EXISTS os_nothing;
+DROP ROUTINE os_nothing;
