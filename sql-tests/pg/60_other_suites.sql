@@ -55,6 +55,15 @@ SELECT array_agg(a) OVER (ORDER BY a RANGE x PRECEDING) FROM (VALUES (1, -1.0001
 SELECT array_agg(a) OVER (ORDER BY a RANGE x PRECEDING) FROM (VALUES (1, 1)) t(a, x);
 SELECT array_agg(a) OVER (ORDER BY a ROWS x PRECEDING) FROM (VALUES (1, 'a')) t(a, x);
 SELECT os_nothing(DISTINCT a) OVER () FROM (SELECT 1 a) x;
+SELECT count(DISTINCT os_no) OVER () FROM (SELECT 1 a) x;
+SELECT count(DISTINCT a) OVER () FROM (SELECT 1 a) x;
+SELECT sum(DISTINCT a::text) OVER () FROM (SELECT 1 a) x;
+SELECT array_agg(a ORDER BY os_no) OVER () FROM (SELECT 1 a) x;
+SELECT array_agg(a ORDER BY a) OVER () FROM (SELECT 1 a) x;
+SELECT os_nothing(a) WITHIN GROUP (ORDER BY os_no) FROM (SELECT 1 a) x;
+SELECT os_nothing(a) WITHIN GROUP (ORDER BY a) FROM (SELECT 1 a) x;
+SELECT os_nothing(a) WITHIN GROUP (ORDER BY a) OVER () FROM (SELECT 1 a) x;
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) OVER () FROM (SELECT 1 a) x;
 -- what is compared has a type of its own
 SELECT NULL, 1::bigint UNION ALL SELECT DISTINCT 1::bigint, NULL;
 SELECT 1 UNION ALL (SELECT '2' ORDER BY 1);

@@ -650,6 +650,9 @@ impl Binder<'_> {
             }
         }
         let (args, names, positions, variadic) = self.call_args(call, env)?;
+        if call.within_group {
+            self.function_exists(call, &name, pos, env)?;
+        }
         let types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
         // A type's name with one argument is a cast, where no function of that name takes exactly this type.
         let exact = |t: &SqlType| expr::catalog::procs_by_name(fname).any(|p| p.args == [t.oid()]);

@@ -55,17 +55,18 @@ impl Binder<'_> {
         };
         let fname = *name.last().unwrap_or(&"");
         let kind = self.kind_of(name, call.within_group);
-        if kind.is_some_and(|k| k != ProcKind::Aggregate) {
+        let refused = call.distinct || !call.order_by.is_empty();
+        if kind.is_some_and(|k| k != ProcKind::Aggregate || refused) {
             self.function_exists(call, name, pos, env)?;
         }
-        let unknown = kind.is_none() && !call.within_group;
+        let unknown = kind.is_none();
         if call.distinct && !unknown {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "DISTINCT is not implemented for window functions").at(pos));
         }
         if !call.order_by.is_empty() && !call.within_group && !unknown {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "aggregate ORDER BY is not implemented for window functions").at(pos));
         }
-        if call.within_group {
+        if call.within_group && !unknown {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("OVER is not supported for ordered-set aggregate {fname}")).at(pos));
         }
         let (func, ty) = match kind {
@@ -81,9 +82,7 @@ impl Binder<'_> {
                 )
             }
             None => {
-                let (args, names, _, variadic) = self.call_args(call, env)?;
-                let types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
-                self.function(name, &types, &names, variadic, pos)?;
+                self.function_exists(call, name, pos, env)?;
                 return Err(SqlError::internal("window function without a row"));
             }
         };
