@@ -142,3 +142,10 @@ CREATE TABLE rc_x (a int, b int, c int);
 CREATE INDEX rc_xi ON rc_x (c, a);
 SELECT information_schema._pg_index_position('rc_xi'::regclass, 1::int2), information_schema._pg_index_position('rc_xi'::regclass, 3::int2), information_schema._pg_index_position('rc_xi'::regclass, 2::int2);
 DROP TABLE rc_x;
+-- tools ask which rows of the catalogs are new, and take their rows as values
+SELECT count(*) > 0, bool_and(age(c.xmin) >= 0) FROM pg_class c;
+SELECT xmin IS NOT NULL, xmin::varchar::bigint > 0, pg_typeof(xmin) FROM pg_namespace WHERE nspname = 'pg_catalog';
+SELECT a.attname, information_schema._pg_truetypid(a.*, t.*)::regtype, information_schema._pg_truetypmod(a.*, t.*) FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = 'emp'::regclass AND attnum > 0 ORDER BY attnum;
+SELECT pg_typeof(c), pg_typeof(t) FROM pg_namespace c, pg_type t WHERE nspname = 'public' AND typname = 'int4';
+SELECT (n).nspname FROM pg_namespace n WHERE nspname = 'public';
+SELECT name, category, vartype, enumvals, min_val, max_val, context FROM pg_settings WHERE name IN ('standard_conforming_strings', 'bytea_output', 'extra_float_digits') ORDER BY 1;

@@ -163,6 +163,11 @@ fn find(name: &str) -> Option<&'static Def> {
     DEFS.iter().chain(accepted::ACCEPTED).find(|d| d.name.eq_ignore_ascii_case(name))
 }
 
+/// What a setting is unless it is set.
+pub fn default_of(name: &str) -> Option<&'static str> {
+    find(name).map(|d| d.default)
+}
+
 /// Whether a setting that is none of ours may have the name: identifiers with dots between them.
 fn is_free_name(name: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();

@@ -146,11 +146,12 @@ pub struct RecordType {
 
 /// Arrays of a relation's rows are numbered so far beyond the rows themselves.
 const ROW_ARRAYS: u32 = 0x0800_0000;
+const FIRST_USER_OID: u32 = 20_000;
 
 impl RecordType {
-    /// The rows of a relation; `oid` is 2249 where they have no type of their own.
+    /// The rows of a relation; `oid` is 2249 where they have no type of their own. Arrays of a system relation's rows are `record[]`.
     pub fn of_relation(oid: u32, name: Option<String>, fields: Vec<(String, ColType)>) -> RecordType {
-        let array_oid = if oid == RECORD_OID { 0 } else { oid + ROW_ARRAYS };
+        let array_oid = if oid < FIRST_USER_OID { 0 } else { oid + ROW_ARRAYS };
         RecordType { oid, array_oid, name, fields }
     }
 }

@@ -43,6 +43,11 @@ fn value(field: &str, ty: &ColType) -> Value {
     }
 }
 
+/// Name, unit, category, more words, context, type, bounds and labels of one of PostgreSQL's settings, as a line.
+pub fn setting(name: &str) -> Option<&'static str> {
+    include_str!("../../data/settings.tsv").lines().find(|l| l.split('\t').next().is_some_and(|n| n.eq_ignore_ascii_case(name)))
+}
+
 /// What PostgreSQL says of its objects, by class and OID.
 pub fn descriptions() -> &'static BTreeMap<(u32, u32), &'static str> {
     static ALL: OnceLock<BTreeMap<(u32, u32), &'static str>> = OnceLock::new();

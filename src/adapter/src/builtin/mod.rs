@@ -169,7 +169,7 @@ pub fn relation(schema: &str, name: &str, _names: &SessionCatalog<'_>) -> Result
     Ok(Some(Arc::new(Relation {
         id: GlobalId(u64::from(d.oid)),
         oid: d.oid,
-        row_type_oid: 0,
+        row_type_oid: expr::catalog::type_by_name(d.name).filter(|t| t.relid == d.oid).map_or(0, |t| t.oid),
         name: FullName { database: DATABASE.into(), schema: d.schema.into(), name: d.name.into() },
         kind: RelationKind::Builtin,
         desc: d.desc.clone(),

@@ -347,13 +347,29 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
         }
         "pg_settings" => {
             for (n, v, d) in ctx.settings {
+                let known: Vec<&str> = super::copied::setting(n).map_or_else(Vec::new, |l| l.split('\t').collect());
+                let field = |i: usize| known.get(i).filter(|f| **f != "\\N").map_or(Value::Null, |f| text(f));
+                let or = |value: Value, other: &str| if value.is_null() { text(other) } else { value };
+                let labels = |list: &str| Value::array(list.trim_matches(['{', '}']).split(',').map(|l| text(l.trim_matches('"'))).collect());
+                let boot = crate::settings::default_of(n).unwrap_or(v);
+                // A value that is shown with its unit needs none beside it.
+                let unit = if v.parse::<f64>().is_ok() { field(1) } else { Value::Null };
                 out.add(vec![
                     ("name", text(n)),
                     ("setting", text(v)),
+                    ("unit", unit),
+                    ("category", or(field(2), "Customized Options")),
                     ("short_desc", text(d)),
-                    ("context", text("user")),
-                    ("vartype", text("string")),
+                    ("extra_desc", field(3)),
+                    ("context", or(field(4), "user")),
+                    ("vartype", or(field(5), "string")),
                     ("source", text("default")),
+                    ("min_val", field(6)),
+                    ("max_val", field(7)),
+                    ("enumvals", field(8).as_str().map_or(Value::Null, labels)),
+                    ("boot_val", text(boot)),
+                    ("reset_val", text(boot)),
+                    ("pending_restart", Value::Bool(false)),
                 ]);
             }
         }

@@ -85,7 +85,19 @@ fn interval_type(a: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
     Ok(fields.strip_prefix(' ').map_or(Value::Null, |f| Value::Text(f.to_uppercase())))
 }
 
+/// A column of a domain's type is told as of the type that the domain is over: a field of `pg_type` then, else one of `pg_attribute`.
+fn true_type(a: &[Value], call: &Call<'_>, of_domain: &str, own: &str) -> Result<Value, SqlError> {
+    let field = |n: usize, name: &str| match (&a[n], &call.arg_types[n].ty) {
+        (Value::Record(fields), SqlType::Record(r)) => r.fields.iter().position(|f| f.0 == name).and_then(|i| fields.get(i).cloned()),
+        _ => None,
+    };
+    let is_domain = field(1, "typtype").is_some_and(|t| t.as_str() == Some("d"));
+    Ok(if is_domain { field(1, of_domain) } else { field(0, own) }.unwrap_or(Value::Null))
+}
+
 pub const FUNCS: &[Entry] = &[
+    val!(? ["13210"], |a, call| true_type(a, call, "typbasetype", "atttypid")),
+    val!(? ["13211"], |a, call| true_type(a, call, "typtypmod", "atttypmod")),
     val!(? ["13212"], |a, _| {
         let (ty, typmod) = given(a);
         number(max_length(ty.as_ref(), typmod))

@@ -38,6 +38,10 @@ pub enum Statement {
         name: Ident,
         if_not_exists: bool,
     },
+    CreateExtension {
+        name: Ident,
+        if_not_exists: bool,
+    },
     CreateType(Box<CreateType>),
     CreateSecret {
         name: ObjectName,

@@ -32,6 +32,16 @@ impl Parser<'_> {
                 let if_not_exists = self.if_not_exists()?;
                 Ok(Statement::CreateDatabase { name: self.col_id()?, if_not_exists })
             }
+            "extension" => {
+                self.next();
+                let if_not_exists = self.if_not_exists()?;
+                let name = self.col_id()?;
+                // WITH, SCHEMA, VERSION, CASCADE.
+                while !self.at_end() && !self.is_punct(";") {
+                    self.next();
+                }
+                Ok(Statement::CreateExtension { name, if_not_exists })
+            }
             "type" => self.create_type(),
             "domain" => self.create_domain(),
             "secret" => {
@@ -62,7 +72,6 @@ impl Parser<'_> {
             "function",
             "procedure",
             "trigger",
-            "extension",
             "role",
             "user",
             "group",

@@ -549,7 +549,11 @@ impl Binder<'_> {
                 },
                 pseudo::RECORD_ARRAY => given.cloned().unwrap_or(SqlType::from_oid(pseudo::RECORD)?.array_of()),
                 pseudo::CSTRING => text.clone(),
-                oid => self.type_by_oid(oid)?,
+                // The rows of a system relation have a type that only they bring.
+                oid => match given {
+                    Some(g @ SqlType::Record(r)) if r.oid == oid => g.clone(),
+                    _ => self.type_by_oid(oid)?,
+                },
             })
         };
         let args = declared.iter().zip(actual).map(|(d, a)| concrete(*d, Some(a))).collect::<Option<Vec<_>>>()?;

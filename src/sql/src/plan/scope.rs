@@ -233,6 +233,9 @@ pub fn row_type_of(rel: &Relation) -> SqlType {
     SqlType::Record(Arc::new(RecordType::of_relation(oid, Some(rel.name.name.clone()), fields)))
 }
 
+/// Relations below this number are the system's.
+const FIRST_USER_OID: u32 = 20_000;
+
 /// Names that no column of a table may have.
 pub const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"];
 
@@ -280,6 +283,18 @@ impl NsItem {
 }
 
 impl Binder<'_> {
+    /// `xmin` of a system relation, whose rows are made as they are read: the number of the transaction that reads them. Tools that ask which
+    /// rows are new since they last looked are given all of them.
+    fn catalog_xmin(&self, item: &NsItem, column: &str) -> Result<Option<HirScalar>, SqlError> {
+        const CURRENT: u32 = 5059;
+        const XID_OF_XID8: u32 = 5071;
+        if column != "xmin" || item.rel_oid == 0 || item.rel_oid >= FIRST_USER_OID {
+            return Ok(None);
+        }
+        let number = self.call_oid(CURRENT, Vec::new(), SqlType::Xid8.not_null())?;
+        self.call_oid(XID_OF_XID8, vec![number], SqlType::Xid.not_null()).map(Some)
+    }
+
     /// A column reference of one to four parts, or a variable of the block that the statement stands in.
     pub fn resolve_column(&self, parts: &[Ident], env: &Env) -> Result<HirScalar, SqlError> {
         let found = self.column_in_scope(parts, env);
@@ -309,6 +324,9 @@ impl Binder<'_> {
                 if let Some([item]) = env.level().map(|l| l.items.as_slice()).filter(|i| i.len() == 1 && i[0].rel_oid != 0) {
                     if col.name == "tableoid" {
                         return Ok(table_oid(item));
+                    }
+                    if let Some(x) = self.catalog_xmin(item, &col.name)? {
+                        return Ok(x);
                     }
                     if let Some(e) = system_column(&col.name, pos) {
                         return Err(e);
@@ -402,6 +420,9 @@ impl Binder<'_> {
             }
             None if col == "tableoid" && item.rel_oid != 0 => Ok(table_oid(item)),
             None => {
+                if let Some(x) = self.catalog_xmin(item, col)? {
+                    return Ok(x);
+                }
                 let of_table = (item.rel_oid != 0).then(|| system_column(col, pos)).flatten();
                 Err(of_table.unwrap_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column {rel}.{col} does not exist")).at(pos)))
             }

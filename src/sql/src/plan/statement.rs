@@ -251,6 +251,17 @@ impl Binder<'_> {
                 Ok(Plan::CreateSchema { name: name.name.clone(), if_not_exists: *if_not_exists, owner: owner.clone(), elements })
             }
             Statement::CreateDatabase { name, if_not_exists } => Ok(Plan::CreateDatabase { name: name.name.clone(), if_not_exists: *if_not_exists }),
+            Statement::CreateExtension { name, if_not_exists } => {
+                // The language of DO is there, as in every database of PostgreSQL's; no other extension is.
+                if name.name != "plpgsql" {
+                    return Err(SqlError::unsupported("CREATE EXTENSION", instead_of("CREATE EXTENSION")));
+                }
+                let e = SqlError::new(state::DUPLICATE_OBJECT, "extension \"plpgsql\" already exists");
+                match if_not_exists {
+                    true => Ok(Plan::Nothing { tag: "CREATE EXTENSION", notice: Some(SqlError::new(e.code, format!("{}, skipping", e.message))) }),
+                    false => Err(e),
+                }
+            }
             Statement::CreateType(t) => self.create_type(t, p),
             Statement::CreateSecret { name, if_not_exists, value } => {
                 let x = self.constant(value)?;
