@@ -32,16 +32,7 @@ impl Parser<'_> {
                 let if_not_exists = self.if_not_exists()?;
                 Ok(Statement::CreateDatabase { name: self.col_id()?, if_not_exists })
             }
-            "extension" => {
-                self.next();
-                let if_not_exists = self.if_not_exists()?;
-                let name = self.col_id()?;
-                // WITH, SCHEMA, VERSION, CASCADE.
-                while !self.at_end() && !self.is_punct(";") {
-                    self.next();
-                }
-                Ok(Statement::CreateExtension { name, if_not_exists })
-            }
+            "extension" => self.create_extension(),
             "type" => self.create_type(),
             "domain" => self.create_domain(),
             "secret" => {

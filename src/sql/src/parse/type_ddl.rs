@@ -1,4 +1,4 @@
-//! CREATE and ALTER of types and domains. Not here: DROP (see `ddl`), type names in expressions (see `types`).
+//! CREATE and ALTER of types and domains, CREATE EXTENSION. Not here: DROP (see `ddl`), type names in expressions (see `types`).
 
 use super::Parser;
 use crate::ast::*;
@@ -60,6 +60,17 @@ impl Parser<'_> {
                 return Ok(Statement::CreateType(Box::new(CreateType { name, body })));
             }
         }
+    }
+
+    /// CREATE EXTENSION, from its name on: WITH, SCHEMA, VERSION and CASCADE say nothing of what is there anyway.
+    pub(super) fn create_extension(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        let if_not_exists = self.if_not_exists()?;
+        let name = self.col_id()?;
+        while !self.at_end() && !self.is_punct(";") {
+            self.next();
+        }
+        Ok(Statement::CreateExtension { name, if_not_exists })
     }
 
     /// A field of a composite type.
