@@ -8,6 +8,7 @@
 //! say exactly what Postgres's raw parse tree says: names of result columns, positions of errors and the meaning of `a < b IS NULL` follow from it.
 //! Our statements are read by the same parser. Not here: what any name means.
 
+mod alter;
 mod block;
 mod cursor;
 mod ddl;
