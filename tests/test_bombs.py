@@ -40,6 +40,12 @@ BOMBS = {
     "a join of 100 relations": (f"SELECT count(*) FROM {', '.join(f'(SELECT 1) t{i}' for i in range(100))}", None),
     "40 bindings read by 40 subqueries": (f"WITH {', '.join(f'c{i} AS (SELECT a[{i}] AS x FROM bombs WHERE a[1] = {i})' for i in range(40))} SELECT {', '.join(f'(SELECT x FROM c{i})' for i in range(40))}", None),
     "100,000 rows whose keys are all taken": ("INSERT INTO taken SELECT g FROM generate_series(1, 100000) g RETURNING a", "23505"),
+    "a million million bits": ("SELECT bit_or(1), bit_and(3), bit_xor(5) FROM MILLIONS", None),
+    "the middle of a million million": ("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY 1), sum(2), mode() WITHIN GROUP (ORDER BY 1) FROM MILLIONS", None),
+    "an array of a million million": ("SELECT array_agg(1) FROM MILLIONS", "54000"),
+    "a jsonb array of a million million": ("SELECT jsonb_agg(1) FROM MILLIONS", "54000"),
+    "a text of a million million": ("SELECT string_agg('xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', '') FROM MILLIONS", "54000"),
+    "a million million numbered rows": ("SELECT row_number() OVER () FROM MILLIONS LIMIT 3", "54000"),
     "a pattern of 500,000 bytes": ("SELECT length(to_char(date '2024-01-01', repeat('YYYY ', 100000)))", None),
 }
 
@@ -59,6 +65,7 @@ def wire(rd):
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_it_is_refused_or_answered(wire, bomb):
     sql, state = BOMBS[bomb]
+    sql = sql.replace("MILLIONS", "generate_series(1, 1000000) a, generate_series(1, 1000000) b")
     got = wire.run(sql)
     assert got.state == state, got.message
     assert wire.run("SELECT 1").rows == [("1",)]
@@ -96,6 +103,7 @@ CALLS = {
     "trimming": "SELECT length(btrim(repeat('é', 10000000 + n), repeat('ab', 10000000) || 'é')) FROM one",
     "a document in a document": "SELECT a @> b FROM (SELECT jsonb_agg(g + n) AS a, jsonb_agg(g + n) AS b FROM one, generate_series(1, 300000) g) x",
     "a path": "SELECT jsonb_path_exists(a, '$ ? (@[*] < $[*])') FROM (SELECT jsonb_agg(n) AS a FROM one, generate_series(1, 300000) g) x",
+    "empty texts": "SELECT string_agg('', '') FROM one, generate_series(n, 1000000) a, generate_series(n, 1000000) b",
     "covers": """SELECT ts_rank_cd(to_tsvector('simple', string_agg('w' || g, ' ') || ' z'), ('w:* & z' || repeat(' & !y', 900))::tsquery)
                  FROM one, generate_series(n, 16000) g""",
     "paths": """SELECT p <-> (p + point(1000000, 0)) FROM (SELECT path('(' || string_agg(format('(%s,%s)', g % 2 * 100, g * n), ',') || ')') AS p

@@ -346,7 +346,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             }
         }
         "pg_settings" => {
-            for (n, v, d) in ctx.settings {
+            for (n, v, d) in &ctx.settings.all() {
                 let known: Vec<&str> = super::copied::setting(n).map_or_else(Vec::new, |l| l.split('\t').collect());
                 let field = |i: usize| known.get(i).filter(|f| **f != "\\N").map_or(Value::Null, |f| text(f));
                 let or = |value: Value, other: &str| if value.is_null() { text(other) } else { value };

@@ -44,6 +44,8 @@ mod sorter;
 mod source_ddl;
 /// SUBSCRIBE: from updates to rows.
 mod subscribe;
+/// System relations in a query.
+mod system;
 /// BEGIN, COMMIT, ROLLBACK, savepoints, what a transaction has read and written.
 mod transaction;
 /// CREATE and ALTER of types and domains.

@@ -162,7 +162,7 @@ impl Session {
     ) -> Result<Running, SqlError> {
         crate::planner::with_source_errors(&catalog, &mut mir)?;
         let ctx = if self.effects(&mut mir).await? { self.statement_ctx().1 } else { ctx };
-        let mut mir = self.fill_in(&catalog, mir).await?;
+        let mut mir = self.fill_in(&catalog, mir, &ctx).await?;
         match &mut as_of {
             None => self.overlay(&catalog, &mut mir)?,
             // The past is as it was: without what the transaction is about to write.
@@ -242,35 +242,6 @@ impl Session {
         rx.await.map_err(|_| crate::shutting_down())
     }
 
-    /// System relations become constants.
-    pub(super) async fn fill_in(&mut self, catalog: &Arc<Catalog>, mut mir: Mir) -> Result<Mir, SqlError> {
-        let builtin: Vec<GlobalId> = mir.global_ids().into_iter().filter(|id| catalog.is_builtin(*id)).collect();
-        if builtin.is_empty() {
-            return Ok(mir);
-        }
-        let introspection = if builtin.iter().any(|id| crate::builtin::needs_introspection(*id)) { self.introspect().await? } else { Introspection::default() };
-        let settings = self.settings.all();
-        let prepared: Vec<_> = self.prepared.iter().filter(|(n, _)| !n.is_empty()).map(|(n, p)| (n.clone(), p.clone())).collect();
-        let cursors: Vec<_> = self.cursors.iter().filter_map(|(n, c)| c.seen(n)).collect();
-        let locks = self.shared.locks.held();
-        let names = crate::builtin::Names::new(catalog.clone(), self.settings.search_path(), Vec::new());
-        let ctx = crate::builtin::BuiltinCtx {
-            catalog,
-            introspection: &introspection,
-            settings: &settings,
-            user: &self.user,
-            pid: self.pid,
-            prepared: &prepared,
-            cursors: &cursors,
-            sequences: &self.shared.sequences,
-            names: &names,
-            backends: &self.shared.backends,
-            locks: &locks,
-        };
-        replace_builtins(&mut mir, &ctx);
-        Ok(mir)
-    }
-
     /// A transaction sees its own writes and objects: tables it has changed are read together with the changes, views over them and
     /// those that it has made by their queries.
     pub(super) fn overlay(&self, catalog: &Arc<Catalog>, mir: &mut Mir) -> Result<(), SqlError> {
@@ -306,7 +277,7 @@ impl Session {
     }
 
     /// What others have made since the block's first read: not readable at its time.
-    fn young(&self) -> BTreeSet<GlobalId> {
+    pub(super) fn young(&self) -> BTreeSet<GlobalId> {
         let Some(at) = self.txn.read_at() else { return BTreeSet::new() };
         self.shared.born.lock().iter().filter(|b| *b.1 > at).map(|b| *b.0).collect()
     }
@@ -364,16 +335,6 @@ pub(super) fn constant(scalar: HirScalar, ctx: &EvalCtx) -> Result<Value, SqlErr
         Some([one]) => expr::eval_const(one, ctx),
         _ => Err(SqlError::unsupported(format!("a subquery here (type {})", ty.ty), "use a constant expression")),
     }
-}
-
-fn replace_builtins(mir: &mut Mir, ctx: &crate::builtin::BuiltinCtx<'_>) {
-    if let Mir::Get { id: Id::Global(id), types, .. } = mir {
-        if ctx.catalog.is_builtin(*id) {
-            *mir = Mir::constant(crate::builtin::rows(*id, ctx), types.clone());
-        }
-        return;
-    }
-    mir.children_mut().into_iter().for_each(|c| replace_builtins(c, ctx));
 }
 
 fn is_table(item: &crate::catalog::Item) -> bool {

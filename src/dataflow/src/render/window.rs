@@ -26,6 +26,7 @@ use crate::eval::{in_pieces, note_errors};
 use expr::agg::Accum;
 use expr::window::{add_to_states, evaluate, evaluate_after, no_states, spans, Partition, Reach};
 use expr::{ColumnOrder, EvalCtx, Scalar, WindowExpr, WindowFunc};
+use repr::error::state;
 use repr::{Batch, ColType, Diff, RowCodec, SqlError, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -35,6 +36,8 @@ use timely::order::TotalOrder;
 
 /// Entries of context on each side that a slice begins with.
 const CONTEXT: usize = 4;
+/// Bytes of a slice's rows beyond which none may come more than once.
+const COPIES_MAX: usize = 2 << 30;
 /// Entries from one mark to the next: what is read again at each change, and how little marks weigh.
 const MARK: usize = 256;
 
@@ -111,9 +114,11 @@ struct Rows {
 type Carried = Vec<Option<Value>>;
 
 impl Windows {
-    fn rows<'a>(&self, key: &[u8], vals: impl Iterator<Item = (&'a [u8], Diff)>) -> Rows {
+    /// Errors: 54000 if the rows, each as often as it comes, are more than fit; 57014 once the statement is to end.
+    fn rows<'a>(&self, key: &[u8], vals: impl Iterator<Item = (&'a [u8], Diff)>) -> Result<Rows, SqlError> {
         let mut rows = Rows::default();
         let (mut last, mut peer) = (None, 0);
+        let row_bytes = size_of::<Vec<Value>>() + 2 * size_of::<usize>() + self.layout.types.len() * size_of::<Value>();
         for (entry, (val, n)) in vals.enumerate() {
             if n <= 0 {
                 continue;
@@ -125,11 +130,18 @@ impl Windows {
             last = Some(sort);
             let row = self.layout.decode_row(key, row);
             let copies = n as usize;
+            self.ctx.interrupt.check()?;
+            let bytes = rows.values.len().saturating_add(copies).saturating_mul(row_bytes + row.iter().map(Value::text_bytes).sum::<usize>());
+            if copies > 1 && bytes > COPIES_MAX {
+                return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "a partition of a window function is too large")
+                    .with_detail(format!("It has {} rows so far, and one that comes {copies} times.", rows.values.len()))
+                    .with_hint("Add PARTITION BY, or make the input smaller."));
+            }
             rows.values.extend(std::iter::repeat_n(row, copies));
             rows.peers.extend(std::iter::repeat_n(peer, copies));
             rows.entries.extend(std::iter::repeat_n(entry, copies));
         }
-        rows
+        Ok(rows)
     }
 
     fn partition<'a>(&'a self, rows: &'a Rows) -> Partition<'a> {
@@ -147,7 +159,10 @@ impl Windows {
         if vals.iter().any(|v| v.1 < 0) {
             return push_error(out, &errors::negative_count("a window function"));
         }
-        let rows = self.rows(key, vals.iter().copied());
+        let rows = match self.rows(key, vals.iter().copied()) {
+            Err(e) => return push_error(out, &e),
+            Ok(rows) => rows,
+        };
         match evaluate(&self.partition(&rows), &self.exprs, &self.ctx) {
             Err(e) => push_error(out, &e),
             Ok(values) => {
@@ -409,7 +424,7 @@ impl<'a, T: Time + TotalOrder> Work<'_, 'a, T> {
                 return Ok(None);
             }
             let side = |count: fn(&Counted<'a>) -> Diff| -> Result<Side, SqlError> {
-                let rows = w.rows(self.key, s.entries.iter().map(|e| (e.val, count(e))));
+                let rows = w.rows(self.key, s.entries.iter().map(|e| (e.val, count(e))))?;
                 let spans = spans(&w.partition(&rows), &w.exprs, &w.ctx)?;
                 Ok(Side { rows, spans })
             };

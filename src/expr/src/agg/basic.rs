@@ -5,14 +5,41 @@ use repr::error::state;
 use repr::value::ArrayValue;
 use repr::{Diff, SqlError, SqlType, Value};
 
-/// Calls `f` for each row as often as its multiplicity says.
-pub(super) fn each<'a>(rows: &'a [(Vec<Value>, Diff)], mut f: impl FnMut(&'a [Value]) -> Result<(), SqlError>) -> Result<(), SqlError> {
-    for (tuple, n) in rows {
+/// Calls `f` for each row as often as its multiplicity says: a join without a condition has rows that come a million million times.
+/// Errors: 57014 once the statement is to end.
+pub(super) fn each<'a>(c: &BasicCall<'a>, mut f: impl FnMut(&'a [Value]) -> Result<(), SqlError>) -> Result<(), SqlError> {
+    const PIECE: usize = 1 << 14;
+    let mut done = 0;
+    for (tuple, n) in c.rows {
         for _ in 0..(*n).max(0) {
+            if done % PIECE == 0 {
+                c.ctx.interrupt.check()?;
+            }
+            done += 1;
             f(tuple)?;
         }
     }
     Ok(())
+}
+
+/// What an aggregate gathers: bounded in number and in bytes, as in Postgres, whose array of pointers is at most a gigabyte too.
+#[derive(Default)]
+pub(super) struct Gathered {
+    count: usize,
+    bytes: usize,
+}
+
+impl Gathered {
+    /// Errors: 54000 if these elements are too many together with those before.
+    pub(super) fn add(&mut self, elems: &[Value]) -> Result<(), SqlError> {
+        self.count += elems.len();
+        self.bytes += elems.iter().map(Value::text_bytes).sum::<usize>();
+        if self.count > 1 << 26 || self.bytes > TEXT_MAX {
+            let e = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "an aggregate's array would be too large");
+            return Err(e.with_detail(format!("It has {} elements of {} bytes so far; at most {} of {TEXT_MAX} fit.", self.count, self.bytes, 1 << 26)));
+        }
+        Ok(())
+    }
 }
 
 /// The most bytes of one value, as in Postgres.
@@ -23,44 +50,43 @@ pub(super) fn too_long(len: usize) -> SqlError {
     SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "out of memory").with_detail(format!("Cannot enlarge string buffer of {len} bytes."))
 }
 
-fn bits(c: &BasicCall<'_>, f: fn(i64, i64) -> i64, strings: fn(&str, &str) -> Result<String, SqlError>) -> Result<Value, SqlError> {
+/// `again`: whether a value counts more than once.
+fn bits(c: &BasicCall<'_>, again: bool, f: fn(i64, i64) -> i64, strings: fn(&str, &str) -> Result<String, SqlError>) -> Result<Value, SqlError> {
+    let counts = |n: Diff| if again { n % 2 == 1 } else { n > 0 };
+    let values = || c.rows.iter().filter(|(t, _)| !t[0].is_null()).map(|(t, n)| (&t[0], *n));
     if matches!(c.types[0].ty, SqlType::Bit) {
         let mut acc: Option<String> = None;
-        each(c.rows, |t| {
-            if let Value::Text(s) = &t[0] {
-                acc = Some(match &acc {
-                    None => s.clone(),
-                    Some(a) => strings(a, s)?,
-                });
-            }
-            Ok(())
-        })?;
+        for (v, n) in values() {
+            let Value::Text(s) = v else { continue };
+            acc = Some(match &acc {
+                None if counts(n) => s.clone(),
+                // An even number of the first.
+                None => strings(s, s)?,
+                Some(a) if counts(n) => strings(a, s)?,
+                Some(a) => strings(&strings(a, s)?, s)?,
+            });
+        }
         return Ok(acc.map_or(Value::Null, Value::Text));
     }
-    let mut acc: Option<i64> = None;
-    each(c.rows, |t| {
-        if let Some(v) = t[0].as_i64() {
-            acc = Some(acc.map_or(v, |a| f(a, v)));
-        }
-        Ok(())
-    })?;
-    let Some(v) = acc else { return Ok(Value::Null) };
+    let Some((first, _)) = values().next() else { return Ok(Value::Null) };
+    let all = values().filter(|(_, n)| counts(*n)).filter_map(|(v, _)| v.as_i64());
+    let v = all.reduce(f).unwrap_or(0);
     // The operations keep the type's width: the sign bits above it agree.
-    Ok(match c.rows.iter().map(|r| &r.0[0]).find(|v| !v.is_null()) {
-        Some(Value::Int2(_)) => Value::Int2(v as i16),
-        Some(Value::Int4(_)) => Value::Int4(v as i32),
+    Ok(match first {
+        Value::Int2(_) => Value::Int2(v as i16),
+        Value::Int4(_) => Value::Int4(v as i32),
         _ => Value::Int8(v),
     })
 }
 
 pub fn bit_and(c: &BasicCall<'_>) -> Result<Value, SqlError> {
-    bits(c, |a, b| a & b, crate::func::bits::and)
+    bits(c, false, |a, b| a & b, crate::func::bits::and)
 }
 pub fn bit_or(c: &BasicCall<'_>) -> Result<Value, SqlError> {
-    bits(c, |a, b| a | b, crate::func::bits::or)
+    bits(c, false, |a, b| a | b, crate::func::bits::or)
 }
 pub fn bit_xor(c: &BasicCall<'_>) -> Result<Value, SqlError> {
-    bits(c, |a, b| a ^ b, crate::func::bits::xor)
+    bits(c, true, |a, b| a ^ b, crate::func::bits::xor)
 }
 
 /// The first value's delimiter is not used.
@@ -72,7 +98,7 @@ pub fn string_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
         Value::Bytea(b) => b.clone(),
         _ => Vec::new(),
     };
-    each(c.rows, |t| {
+    each(c, |t| {
         if t[0].is_null() {
             return Ok(());
         }
@@ -101,16 +127,17 @@ pub fn array_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
         return Ok(Value::Null);
     }
     let nested = c.types[0].ty == c.agg.ty.ty;
-    let mut elems = Vec::new();
+    let (mut elems, mut gathered) = (Vec::new(), Gathered::default());
     if !nested {
-        each(c.rows, |t| {
+        each(c, |t| {
+            gathered.add(&t[..1])?;
             elems.push(t[0].clone());
             Ok(())
         })?;
         return Ok(Value::array(elems));
     }
     let (mut dims, mut count) = (None, 0);
-    each(c.rows, |t| {
+    each(c, |t| {
         let Value::Array(a) = &t[0] else { return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "cannot accumulate null arrays")) };
         if a.elems.is_empty() {
             return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, "cannot accumulate empty arrays"));
@@ -118,6 +145,7 @@ pub fn array_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
         if dims.get_or_insert_with(|| a.dims.clone()) != &a.dims {
             return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, "cannot accumulate arrays of different dimensionality"));
         }
+        gathered.add(&a.elems)?;
         elems.extend(a.elems.iter().cloned());
         count += 1;
         Ok(())
