@@ -22,24 +22,22 @@ pub(super) fn each<'a>(c: &BasicCall<'a>, mut f: impl FnMut(&'a [Value]) -> Resu
     Ok(())
 }
 
-/// What an aggregate gathers: bounded in number and in bytes, as in Postgres, whose array of pointers is at most a gigabyte too.
-#[derive(Default)]
-pub(super) struct Gathered {
-    count: usize,
-    bytes: usize,
+/// What the rows have together, each as often as it comes.
+/// Errors: 54000 if that is more than one value can be: of elements no more than Postgres's array of pointers holds, of bytes a gigabyte.
+pub(super) fn fits(c: &BasicCall<'_>, elements: impl Fn(&[Value]) -> usize, bytes: impl Fn(&[Value]) -> usize) -> Result<(), SqlError> {
+    const ELEMENTS_MAX: usize = 1 << 26;
+    let sum = |f: &dyn Fn(&[Value]) -> usize| c.rows.iter().map(|(t, n)| f(t).saturating_mul((*n).max(0) as usize)).fold(0, usize::saturating_add);
+    let (elements, bytes) = (sum(&elements), sum(&bytes));
+    if elements <= ELEMENTS_MAX && bytes <= TEXT_MAX {
+        return Ok(());
+    }
+    let e = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("{} would make a value that is too large", c.agg.func.name));
+    Err(e.with_detail(format!("It would have {elements} elements, with {bytes} bytes of text; at most {ELEMENTS_MAX} and {TEXT_MAX} fit.")))
 }
 
-impl Gathered {
-    /// Errors: 54000 if these elements are too many together with those before.
-    pub(super) fn add(&mut self, elems: &[Value]) -> Result<(), SqlError> {
-        self.count += elems.len();
-        self.bytes += elems.iter().map(Value::text_bytes).sum::<usize>();
-        if self.count > 1 << 26 || self.bytes > TEXT_MAX {
-            let e = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "an aggregate's array would be too large");
-            return Err(e.with_detail(format!("It has {} elements of {} bytes so far; at most {} of {TEXT_MAX} fit.", self.count, self.bytes, 1 << 26)));
-        }
-        Ok(())
-    }
+/// Bytes of text in a tuple.
+pub(super) fn text_bytes(tuple: &[Value]) -> usize {
+    tuple.iter().map(Value::text_bytes).sum()
 }
 
 /// The most bytes of one value, as in Postgres.
@@ -91,6 +89,7 @@ pub fn bit_xor(c: &BasicCall<'_>) -> Result<Value, SqlError> {
 
 /// The first value's delimiter is not used.
 pub fn string_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
+    fits(c, |_| 0, |t| if t[0].is_null() { 0 } else { text_bytes(&t[..1]) })?;
     let mut out: Option<Vec<u8>> = None;
     let mut binary = false;
     let bytes = |v: &Value| match v {
@@ -127,10 +126,10 @@ pub fn array_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
         return Ok(Value::Null);
     }
     let nested = c.types[0].ty == c.agg.ty.ty;
-    let (mut elems, mut gathered) = (Vec::new(), Gathered::default());
+    fits(c, |t| if let (true, Value::Array(a)) = (nested, &t[0]) { a.elems.len() } else { 1 }, |t| t[0].text_bytes())?;
+    let mut elems = Vec::new();
     if !nested {
         each(c, |t| {
-            gathered.add(&t[..1])?;
             elems.push(t[0].clone());
             Ok(())
         })?;
@@ -145,7 +144,6 @@ pub fn array_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
         if dims.get_or_insert_with(|| a.dims.clone()) != &a.dims {
             return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, "cannot accumulate arrays of different dimensionality"));
         }
-        gathered.add(&a.elems)?;
         elems.extend(a.elems.iter().cloned());
         count += 1;
         Ok(())

@@ -1,6 +1,6 @@
 //! json_agg, jsonb_agg, json_object_agg, jsonb_object_agg.
 
-use super::basic::{each, Gathered};
+use super::basic::{each, fits, text_bytes};
 use super::BasicCall;
 use crate::func::to_json::{object_key, to_jsonb, write_json};
 use repr::jsonb::{escape_into, Jsonb};
@@ -20,6 +20,7 @@ pub fn json_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
     let ty = &c.types[0].ty;
     // Elements with parts stand on lines of their own.
     let sep = if matches!(ty, SqlType::Array(_) | SqlType::Record(_)) { ", \n " } else { ", " };
+    fits(c, |_| 1, |t| text_bytes(&t[..1]))?;
     let mut out = String::from("[");
     each(c, |t| {
         if out.len() > 1 {
@@ -36,9 +37,9 @@ pub fn jsonb_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
     if c.rows.is_empty() {
         return Ok(Value::Null);
     }
-    let (mut items, mut gathered) = (Vec::new(), Gathered::default());
+    fits(c, |_| 1, |t| text_bytes(&t[..1]))?;
+    let mut items = Vec::new();
     each(c, |t| {
-        gathered.add(&t[..1])?;
         items.push(to_jsonb(&t[0], &c.types[0].ty, c.ctx)?);
         Ok(())
     })?;
@@ -49,6 +50,7 @@ pub fn json_object_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
     if c.rows.is_empty() {
         return Ok(Value::Null);
     }
+    fits(c, |_| 1, text_bytes)?;
     let mut out = String::from("{ ");
     each(c, |t| {
         if out.len() > 2 {
@@ -67,9 +69,9 @@ pub fn jsonb_object_agg(c: &BasicCall<'_>) -> Result<Value, SqlError> {
     if c.rows.is_empty() {
         return Ok(Value::Null);
     }
-    let (mut entries, mut gathered) = (Vec::new(), Gathered::default());
+    fits(c, |_| 1, text_bytes)?;
+    let mut entries = Vec::new();
     each(c, |t| {
-        gathered.add(&t[..2])?;
         entries.push((object_key(&t[0], &c.types[0].ty, c.ctx)?, to_jsonb(&t[1], &c.types[1].ty, c.ctx)?));
         Ok(())
     })?;
