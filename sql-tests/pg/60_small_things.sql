@@ -152,3 +152,7 @@ DROP TABLE st_log;
 --@split
 CREATE EXTENSION IF NOT EXISTS plpgsql WITH SCHEMA pg_catalog;
 CREATE EXTENSION plpgsql;
+RESET search_path;
+SHOW search_path;
+SELECT current_setting('search_path'), current_schema(), current_schemas(false);
+SELECT setting, boot_val FROM pg_settings WHERE name = 'search_path';

@@ -115,7 +115,7 @@ const DEFS: &[Def] = &[
     def("max_index_keys", "32", Check::ReadOnly, "Shows the maximum number of index keys."),
     def("optimizer", "on", Check::Bool, "Whether plans are optimized beyond what execution needs."),
     def("role", "none", Check::Role, "Sets the current role."),
-    def("search_path", "public", Check::Any, "Sets the schema search order for names that are not schema-qualified."),
+    def("search_path", "\"$user\", public", Check::Any, "Sets the schema search order for names that are not schema-qualified."),
     reported("server_encoding", "UTF8", Check::ReadOnly, "Shows the server (database) character set encoding."),
     reported("server_version", "15.0", Check::ReadOnly, "Shows the server version."),
     def("server_version_num", "150000", Check::ReadOnly, "Shows the server version as an integer."),
