@@ -308,7 +308,7 @@ impl Binder<'_> {
         let arg_types: Vec<SqlType> = args.iter().map(|a| a.typ().ty).collect();
         let args = self.coerce_args(r, args, positions)?;
         let def = expr::table::by_oid(r.proc.oid).ok_or_else(|| {
-            SqlError::unsupported(format!("set-returning function {}", self.proc_signature(r.proc)), "see the list of functions in the documentation").at(pos)
+            SqlError::unsupported(format!("set-returning function {}", self.proc_signature(r.proc)), "docs/sql/README.md says what there is").at(pos)
         })?;
         let ret = self.return_type(r.proc, &r.ret, &arg_types);
         // Rows of a domain over a row type are made as rows of that type.

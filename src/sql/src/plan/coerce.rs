@@ -374,7 +374,7 @@ impl Binder<'_> {
     pub fn func_by_oid(&self, oid: u32) -> Result<&'static func::FuncDef, SqlError> {
         func::by_oid(oid).ok_or_else(|| {
             let name = catalog::proc_by_oid(oid).map_or_else(|| oid.to_string(), |p| self.proc_signature(p));
-            SqlError::unsupported(format!("function {name}"), "see the list of functions in the documentation")
+            SqlError::unsupported(format!("function {name}"), "docs/sql/README.md says what there is")
         })
     }
 
