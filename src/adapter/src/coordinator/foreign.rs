@@ -288,6 +288,7 @@ const NO_KEY: &[u8] = &[0xff, 0xff, 0xff, 0xff];
 
 /// The value that equals this one in another type; `None`: there is none.
 pub fn as_type(value: &Value, from: &SqlType, to: &SqlType) -> Option<Value> {
+    let (from, to) = (from.base(), to.base());
     if from == to || matches!((from, to), (SqlType::Text | SqlType::Varchar, SqlType::Text | SqlType::Varchar)) {
         return Some(value.clone());
     }

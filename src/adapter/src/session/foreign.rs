@@ -170,7 +170,8 @@ impl Session {
         }
         let not_null = (0..types.len()).filter(|i| !types[*i].nullable).collect();
         let generated = exprs.generated.iter().enumerate().filter_map(|(i, g)| Some((i, g.clone()?))).collect();
-        let checks = RowChecks { not_null, checks: exprs.checks.clone(), generated, ..RowChecks::default() };
+        let domains = sql::plan::domain_tests(&child.desc, &key.columns, &self.names())?;
+        let checks = RowChecks { not_null, checks: exprs.checks.clone(), generated, domains, ..RowChecks::default() };
         let mut new: Vec<Row> = changes.iter().filter_map(|c| c.new.clone()).collect();
         self.check_rows(child, &mut new, &checks, &ctx)?;
         let mut new = new.into_iter();

@@ -600,7 +600,7 @@ impl Binder<'_> {
             columns,
             defaults: rel.defaults.clone(),
             desc: rel.desc.clone(),
-            checks: RowChecks { domains: self.domain_tests(&rel, &columns_written)?, ..row_checks(&rel) },
+            checks: RowChecks { domains: self.domain_tests(&rel.desc, &columns_written)?, ..row_checks(&rel) },
             format,
             encoding: copy_encoding(&c.options)?,
             filter,
@@ -611,10 +611,10 @@ impl Binder<'_> {
 
 impl Binder<'_> {
     /// Values that no expression made, as those of the columns' domains.
-    fn domain_tests(&self, rel: &Relation, columns: &[usize]) -> Result<Vec<HirScalar>, SqlError> {
-        let with_domain = columns.iter().filter(|c| rel.desc.types[**c].ty.has_domain());
+    pub(super) fn domain_tests(&self, desc: &RelDesc, columns: &[usize]) -> Result<Vec<HirScalar>, SqlError> {
+        let with_domain = columns.iter().filter(|c| desc.types[**c].ty.has_domain());
         let test = |c: &usize| {
-            let ty = rel.desc.types[*c].clone().with_nullable(true);
+            let ty = desc.types[*c].clone().with_nullable(true);
             let mut plain = ty.without_domains();
             if let SqlType::Array(e) = &ty.ty {
                 plain.typmod = e.as_ref().clone().nullable().base().typmod;

@@ -158,6 +158,7 @@ const INVALID_FOREIGN_KEY: repr::SqlState = repr::SqlState::new("42830");
 
 /// Whether a value of type `a` can be looked for among keys of type `b`.
 fn comparable(a: &SqlType, b: &SqlType) -> bool {
+    let (a, b) = (a.base(), b.base());
     let whole = |t: &SqlType| matches!(t, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
     let wider = |t: &SqlType| whole(t) || matches!(t, SqlType::Numeric | SqlType::Float4 | SqlType::Float8);
     let text = |t: &SqlType| matches!(t, SqlType::Text | SqlType::Varchar);

@@ -91,8 +91,8 @@ pub use ddl::{with_article, TableShape};
 pub use naming::object_name;
 pub use scope::check_column_name;
 pub use statement::{
-    assigned, bind_default, bind_scalar, coerce_argument, describe, implied_default, part_assigned, plan, plan_in_block, quote_ident, result_of, variable_type,
-    Variable,
+    assigned, bind_default, bind_scalar, coerce_argument, describe, domain_tests, implied_default, part_assigned, plan, plan_in_block, quote_ident, result_of,
+    variable_type, Variable,
 };
 pub use types::*;
 pub use walk::shift_columns;

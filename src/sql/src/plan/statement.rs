@@ -163,6 +163,11 @@ pub fn implied_default(to: &ColType, catalog: &dyn SqlCatalog) -> Result<Option<
     bind_default(text, &RelDesc::default(), to, catalog).map(Some)
 }
 
+/// What raises if one of these columns has a value that its domain does not admit, of rows that no expression of a statement made.
+pub fn domain_tests(desc: &RelDesc, columns: &[usize], catalog: &dyn SqlCatalog) -> Result<Vec<HirScalar>, SqlError> {
+    Binder::new(catalog).domain_tests(desc, columns)
+}
+
 /// A constant argument of EXECUTE cast to the prepared statement's parameter type, as assignment does.
 pub fn coerce_argument(e: HirScalar, to: &SqlType, number: usize, catalog: &dyn SqlCatalog) -> Result<HirScalar, SqlError> {
     let b = Binder::new(catalog);

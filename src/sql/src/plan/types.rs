@@ -514,7 +514,7 @@ pub struct RowChecks {
     pub not_null: Vec<usize>,
     /// Name, condition over the row at level 0; a violation is FALSE, not NULL.
     pub checks: Vec<(String, HirScalar)>,
-    /// Of COPY: what its values are coerced to, which raises if a domain does not admit one.
+    /// Of COPY and of foreign keys' actions: what values are coerced to, which raises if a domain does not admit one.
     pub domains: Vec<HirScalar>,
     /// Generated columns and what computes them from the others, before all tests.
     pub generated: Vec<(usize, HirScalar)>,
