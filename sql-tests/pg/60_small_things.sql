@@ -156,3 +156,11 @@ RESET search_path;
 SHOW search_path;
 SELECT current_setting('search_path'), current_schema(), current_schemas(false);
 SELECT setting, boot_val FROM pg_settings WHERE name = 'search_path';
+-- Rows of types without an equality that an outer join pads
+CREATE TABLE st_pad (a int, b int); INSERT INTO st_pad VALUES (1, 2), (1, 2), (3, NULL), (NULL, NULL);
+SELECT l.a, count(*), count(r.p) FROM (SELECT a, '[1]'::json AS j FROM st_pad x, generate_series(1, 2)) r0 (p, j) RIGHT JOIN st_pad l ON l.a > 1 LEFT JOIN (SELECT json_build_array() AS p FROM st_pad y, st_pad z) r ON l.b IS NULL GROUP BY l.a;
+SELECT count(l.a), count(*), min(r.j::text) FROM st_pad l RIGHT JOIN (SELECT json_build_array() AS j FROM st_pad y, st_pad z) r ON l.b IS NOT NULL;
+SELECT count(l.a), count(*), min(r.j::text) FROM st_pad l RIGHT JOIN (SELECT point(1, 2) AS j, polygon '((0,0),(1,1))', path '[(0,0)]', box '(1,1),(0,0)', '$.a'::jsonpath FROM st_pad y, st_pad z WHERE y.a > z.a) r ON l.b > 5;
+SELECT count(l.a), count(*), min(r.k::text) FROM st_pad l FULL JOIN (SELECT json_build_array() AS j, json_build_array(y.a, NULL) AS k FROM st_pad y, st_pad z) r ON true;
+SELECT count(*) FROM (SELECT json_build_array() AS j, circle '<(0,0),1>' AS c FROM st_pad y, st_pad z) r LEFT JOIN LATERAL (SELECT a FROM st_pad WHERE r.j::text <> b::text) s ON true WHERE EXISTS (SELECT 1 FROM st_pad WHERE b = 2 AND r.j IS NOT NULL);
+DROP TABLE st_pad;

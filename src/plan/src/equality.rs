@@ -146,6 +146,8 @@ pub fn equality(a: Scalar, b: Scalar, ty: &SqlType, null_safe: bool) -> Result<S
         UInt2 => expr::func::internal("uint2eq"),
         UInt4 => expr::func::internal("uint4eq"),
         UInt8 => expr::func::internal("uint8eq"),
+        // A join of rows with rows that were made from them compares types that SQL does not.
+        _ if oid == 0 => expr::func::internal("same_image"),
         _ => expr::func::by_oid(oid),
     };
     let func = func.ok_or_else(|| SqlError::internal(format!("no equality of type {ty:?}")))?;

@@ -11,7 +11,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_select::take::take;
 use repr::error::state;
 use repr::value::ArrayValue;
-use repr::{column, ColType, ColumnBuilder, SqlError, SqlType, Value};
+use repr::{column, ColType, ColumnBuilder, RowCodec, SqlError, SqlType, Value};
 use std::sync::Arc;
 
 const fn entry(name: &'static str, strict: bool, fallible: bool, kernel: Kernel) -> FuncDef {
@@ -144,6 +144,17 @@ fn distinct(c: &mut CallArgs<'_>, negated: bool) -> ArrayRef {
     });
     c.errors.extend(errors);
     Arc::new(BooleanArray::new(bits, None))
+}
+
+/// Whether two values of a type without an equality operator have the same key bytes.
+fn same_image(args: &[Value], call: &Call<'_>) -> Result<Value, SqlError> {
+    let codec = RowCodec::new(vec![call.arg_types[0].clone()]);
+    let bytes = |v: &Value| {
+        let mut out = Vec::new();
+        codec.encode_key(std::slice::from_ref(v), &mut out);
+        out
+    };
+    Ok(Value::Bool(bytes(&args[0]) == bytes(&args[1])))
 }
 
 /// `nullif(a, b)`.
@@ -363,6 +374,7 @@ pub const INTERNAL: &[FuncDef] = &[
     entry("is_distinct_total", false, false, |c| distinct(c, false)),
     entry("is_not_distinct", false, true, |c| distinct(c, true)),
     entry("is_not_distinct_total", false, false, |c| distinct(c, true)),
+    entry("same_image", true, false, |c| on_values(c, true, same_image)),
     entry("nullif", false, true, nullif),
     entry("nullif_total", false, false, nullif),
     entry("greatest", false, false, |c| on_values(c, false, |a, call| extreme(a, call, true))),
