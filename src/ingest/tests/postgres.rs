@@ -533,7 +533,7 @@ fn inspection_says_what_is_wrong() {
     let up = Upstream::new(
         "inspect",
         "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN pos AS int CHECK (VALUE > 0);
-        CREATE SCHEMA s; CREATE TABLE s.\"T.x\" (b mood, a pos NOT NULL, p point, c pg_snapshot, g int GENERATED ALWAYS AS (1) STORED, PRIMARY KEY (a));",
+        CREATE SCHEMA s; CREATE TABLE s.\"T.x\" (b mood, a pos NOT NULL, p point, c xml, g int GENERATED ALWAYS AS (1) STORED, PRIMARY KEY (a));",
     );
     let tables = runtime().block_on(inspect(&up.connector())).unwrap();
     let names: Vec<_> = tables[0].desc.names.iter().zip(&tables[0].desc.types).map(|(n, t)| format!("{n} {}", t.ty)).collect();

@@ -3,7 +3,7 @@
 use super::lift::Call;
 use super::system::oid_of;
 use super::Entry;
-use crate::{val, vals};
+use crate::val;
 use repr::error::state;
 use repr::{SqlError, Value};
 
@@ -61,8 +61,5 @@ pub const FUNCS: &[Entry] = &[
     val!(? ["pg_identify_object"], identify),
     val!(? ["pg_identify_object_as_address"], identify_as_address),
     val!(? ["pg_get_object_address"], address),
-    vals!(? ["pg_sequence_parameters"], |a, call| match a[0] {
-        Value::Null => Ok(Value::Null),
-        ref oid => call.ctx.catalog.sequence_parameters(oid_of(oid)).map(Value::Record),
-    }),
+    val!(? ["pg_sequence_parameters"], |a, call| call.ctx.catalog.sequence_parameters(oid_of(&a[0])).map(Value::Record)),
 ];

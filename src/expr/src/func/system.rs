@@ -766,8 +766,9 @@ pub const FUNCS: &[Entry] = &[
         Ok(Value::array(line.map_or_else(Vec::new, |(_, flags)| flags.split(' ').map(Value::text).collect())))
     }),
     kernel!(["pg_notification_queue_usage"], |c| constant(c, |_| Ok(Value::Float8(0.0)))),
-    val!(? ["pg_notify"], |_, _| Err(SqlError::unsupported("pg_notify()", "SUBSCRIBE tells of changes"))),
-    val!(["pg_stat_clear_snapshot", "pg_stat_force_next_flush", "pg_stat_reset", "pg_stat_reset_single_table_counters"], |_, _| Ok(Value::text(""))),
+    vals!(? ["pg_notify"], |_, _| Err(SqlError::unsupported("pg_notify()", "SUBSCRIBE tells of changes"))),
+    vals!(["pg_stat_clear_snapshot", "pg_stat_force_next_flush", "pg_stat_reset"], |_, _| Ok(Value::text(""))),
+    val!(["pg_stat_reset_single_table_counters"], |_, _| Ok(Value::text(""))),
     val!(["pg_get_function_arguments", "pg_get_function_identity_arguments"], |a, call| Ok(text_or_null(function_arguments(oid_of(&a[0]), call.ctx)))),
     val!(?
         ["to_regclass", "to_regtype", "to_regproc", "to_regprocedure", "to_regoper", "to_regoperator", "to_regnamespace", "to_regrole", "to_regcollation"],
