@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Recursions that stand one in another share a scope of timely's: the inner one starts at its round 0 in every round of the outer, and
-//! what leaves it forgets its rounds. So operators are compiled for one time inside recursions, however deep.
+//! what leaves it forgets its rounds. So operators are compiled for one time inside recursions, whether one or [`DEPTH`] deep.
 
 use super::collection::Updates;
 use crate::arrange::WireTime;

@@ -303,20 +303,14 @@ impl Binder<'_> {
             },
             QueryBody::Values(_) => Ok(()),
             QueryBody::Select(s) => {
-                let mut count = 0;
-                for t in &s.from {
-                    if let Some(what) = references(t, name, false, &mut count) {
-                        return within(what);
-                    }
+                if let Some(what) = s.from.iter().find_map(|t| references(t, name, false, &mut 0)) {
+                    return within(what);
                 }
                 let exprs = s.targets.iter().map(|t| &t.expr).chain(&s.filter).chain(&s.having).chain(&s.qualify);
                 for e in exprs {
                     if crate::ast::walk::expr_mentions(e, name) {
                         return within("a subquery");
                     }
-                }
-                if count > 1 {
-                    return more_than_once(name, pos);
                 }
                 Ok(())
             }
