@@ -39,17 +39,13 @@ impl Session {
             rows.truncate(if plan.on_conflict.is_none() { n } else { 0 });
             return Err(self.after_rows(&item, &rows, e).await);
         }
-        if plan.on_conflict.is_none() {
-            self.check_views(&item, &rows, &plan.checks, &ctx, work).await?;
-        }
-        let (changes, affected) = match &plan.on_conflict {
+        let (changes, affected): (Vec<Change>, _) = match &plan.on_conflict {
             None => (rows.iter().cloned().map(Change::insert).collect(), rows),
-            Some(c) => {
-                let (changes, affected) = self.resolve_conflicts(&item, rows, c, &plan.checks, &ctx, work).await?;
-                self.check_views(&item, &affected, &plan.checks, &ctx, work).await?;
-                (changes, affected)
-            }
+            Some(c) => self.resolve_conflicts(&item, rows, c, &plan.checks, &ctx, work).await?,
         };
+        if let Err((n, e)) = self.check_views(&item, &affected, &plan.checks, &ctx, work).await? {
+            return Err(self.after_changes(&item, &changes[..=n], e).await);
+        }
         let done = self.done("INSERT 0", plan.returning, affected, &item.desc.types, &ctx, work).await?;
         work.change(&item, changes);
         Ok(done)
@@ -96,12 +92,15 @@ impl Session {
         let mut rows = self.once_each(&item, plan.arity, rows, &row_types, work).await?;
         let mut new: Vec<Row> = rows.iter().map(|r| r[plan.arity..2 * plan.arity].to_vec()).collect();
         self.check_rows(&item, &mut new, &plan.checks, &ctx)?;
-        self.check_views(&item, &new, &plan.checks, &ctx, work).await?;
+        let views = self.check_views(&item, &new, &plan.checks, &ctx, work).await?;
         for (row, new) in rows.iter_mut().zip(new) {
             row.splice(plan.arity..2 * plan.arity, new);
         }
         let n = plan.arity;
-        let changes = rows.iter().map(|r| Change { old: Some(r[..n].to_vec()), new: Some(r[n..2 * n].to_vec()) }).collect();
+        let changes: Vec<Change> = rows.iter().map(|r| Change { old: Some(r[..n].to_vec()), new: Some(r[n..2 * n].to_vec()) }).collect();
+        if let Err((n, e)) = views {
+            return Err(self.after_changes(&item, &changes[..=n], e).await);
+        }
         let done = self.done("UPDATE", plan.returning, rows, &row_types, &ctx, work).await?;
         work.change(&item, changes);
         Ok(done)
@@ -272,7 +271,14 @@ impl Session {
 
     /// The error of an INSERT whose row after `rows` fails with `e`: a key that one of those repeats comes first.
     async fn after_rows(&mut self, item: &Item, rows: &[Row], e: SqlError) -> SqlError {
-        let before = rows.iter().map(|r| (r.clone(), 1)).collect();
+        let changes: Vec<Change> = rows.iter().cloned().map(Change::insert).collect();
+        self.after_changes(item, &changes, e).await
+    }
+
+    /// The error of a statement that fails with `e` behind `changes`: a key that one of those repeats comes first.
+    async fn after_changes(&mut self, item: &Item, changes: &[Change], e: SqlError) -> SqlError {
+        let rows = |c: &Change| c.old.clone().map(|r| (r, -1)).into_iter().chain(c.new.clone().map(|r| (r, 1)));
+        let before = changes.iter().flat_map(rows).collect();
         let checked = self.check_keys(item, &to_deltas(&item.desc.types, &before)).await;
         self.forget_keys(item.id);
         checked.err().unwrap_or(e)
@@ -332,22 +338,29 @@ impl Session {
         Ok(())
     }
 
-    /// WITH CHECK OPTION of the views that rows are written through. Errors: 44000.
-    async fn check_views(&mut self, item: &Item, rows: &[Row], checks: &RowChecks, ctx: &EvalCtx, work: &Work) -> Result<(), SqlError> {
+    /// WITH CHECK OPTION of the views that rows are written through: 44000 for the first row of which it does not hold, and its number.
+    async fn check_views(
+        &mut self,
+        item: &Item,
+        rows: &[Row],
+        checks: &RowChecks,
+        ctx: &EvalCtx,
+        work: &Work,
+    ) -> Result<Result<(), (usize, SqlError)>, SqlError> {
         let mut computed: Vec<Vec<HirScalar>> = Vec::new();
         for step in &checks.views {
             if let (true, Some(filter)) = (step.checked, &step.filter) {
                 let results = self.values_over(&computed, std::slice::from_ref(filter), rows, &item.desc.types, ctx, work).await?;
                 if let Some(i) = results.iter().position(|r| r[0] != Value::Bool(true)) {
                     let e = SqlError::new(repr::SqlState::new("44000"), format!("new row violates check option for view \"{}\"", step.view));
-                    return Err(e.with_detail(failing_row(item, &rows[i], ctx)));
+                    return Ok(Err((i, e.with_detail(failing_row(item, &rows[i], ctx)))));
                 }
             }
             if !step.computed.is_empty() {
                 computed.push(step.computed.clone());
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// What RETURNING makes of the rows that were changed.
