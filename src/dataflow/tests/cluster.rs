@@ -51,6 +51,23 @@ fn join_peeked_at_every_time() {
 }
 
 #[test]
+fn a_read_that_waits_keeps_its_time_readable() {
+    each_size(|mut db| {
+        let a = db.shard(int8(1));
+        db.tick(vec![(a, ups(&[(&[1], 1)]))]);
+        let (_, _, index) = db.view(get(a, 1), vec![0]);
+        let t1 = db.now + 1;
+        let (read, types) = db.ask(index, &int8(1), t1, None, Mfp::identity(1));
+        db.cluster.send(Command::AllowCompaction { index, since: t1 + 2 });
+        db.tick(vec![(a, ups(&[(&[2], 1)]))]);
+        db.tick(vec![(a, ups(&[(&[1], -1)]))]);
+        assert_eq!(db.answer(read, &types).unwrap(), ints(&[(&[1], 1), (&[2], 1)]));
+        db.cluster.send(Command::AllowCompaction { index, since: t1 + 2 });
+        assert!(db.scan(index, 1, t1).is_err());
+    });
+}
+
+#[test]
 fn null_keys_match_nothing() {
     each_size(|mut db| {
         let (a, b) = (db.shard(int8(1)), db.shard(int8(1)));

@@ -195,7 +195,10 @@ impl State<'_> {
         }
     }
 
+    /// Lets times before `since` go, but for those that a read still waits for; the next command takes these along.
     fn compact(&mut self, index: GlobalId, since: Timestamp) {
+        let awaited = self.waiting.iter().filter(|w| w.request.index == index).map(|w| w.request.at).min();
+        let since = since.min(awaited.unwrap_or(since));
         if let Some(i) = self.indexes.get_mut(&index) {
             if since > i.since {
                 i.since = since;

@@ -181,6 +181,11 @@ impl Db {
         self.answer(id, &types)
     }
     pub fn peek(&mut self, index: GlobalId, types: &[ColType], at: Timestamp, keys: Option<Vec<Row>>, mfp: Mfp) -> Result<Bag, SqlError> {
+        let (id, out) = self.ask(index, types, at, keys, mfp);
+        self.answer(id, &out)
+    }
+    /// Sends a peek: its id, and the types of its rows.
+    pub fn ask(&mut self, index: GlobalId, types: &[ColType], at: Timestamp, keys: Option<Vec<Row>>, mfp: Mfp) -> (GlobalId, Vec<ColType>) {
         let out: Vec<ColType> = {
             let mut all = types.to_vec();
             for m in &mfp.maps {
@@ -192,12 +197,12 @@ impl Db {
         let id = self.id();
         let request = PeekRequest { id, index, at, keys, mfp, types: types.to_vec(), limit: None, ctx: Arc::new(DataflowCtx((*ctx()).clone())) };
         self.cluster.send(Command::Peek(Arc::new(request)));
-        self.answer(id, &out)
+        (id, out)
     }
     pub fn scan(&mut self, index: GlobalId, arity: usize, at: Timestamp) -> Result<Bag, SqlError> {
         self.peek(index, &int8(arity), at, None, Mfp::identity(arity))
     }
-    fn answer(&mut self, id: GlobalId, types: &[ColType]) -> Result<Bag, SqlError> {
+    pub fn answer(&mut self, id: GlobalId, types: &[ColType]) -> Result<Bag, SqlError> {
         while !self.done.contains_key(&id) {
             self.pump();
         }
