@@ -15,3 +15,12 @@ UPDATE rf_v SET n = -1 WHERE id = 1;
 SELECT * FROM rf_a ORDER BY id;
 DROP VIEW rf_v;
 DROP TABLE rf_a;
+
+-- A row constructor that is cast is its fields beside a query, a value of the type is one column.
+CREATE TYPE rf_pair AS (a int, b numeric);
+SELECT ROW(1, 1.0)::rf_pair IN (SELECT 1, 1.00), ROW(1, '2')::rf_pair >= ALL (SELECT 1, 2), (ROW(1, NULL)::rf_pair) NOT IN (SELECT 1, 2);
+SELECT ROW(1, 1.0)::rf_pair IN (SELECT ROW(1, 1.00)::rf_pair);
+SELECT x IN (SELECT ROW(1, 1.00)::rf_pair) FROM (SELECT ROW(1, 1.0)::rf_pair AS x) q;
+SELECT x IN (SELECT 1, 1.00) FROM (SELECT ROW(1, 1.0)::rf_pair AS x) q;
+SELECT NULL::rf_pair IN (SELECT ROW(1, 1.00)::rf_pair);
+DROP TYPE rf_pair;

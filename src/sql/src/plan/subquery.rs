@@ -146,6 +146,11 @@ impl Binder<'_> {
                 }
                 out
             }
+            // A row constructor stays one when it is cast to a type of rows.
+            ExprKind::Cast { arg: row, .. } if matches!(&*row.kind, ExprKind::Row { .. }) => match self.expr(arg, env)? {
+                HirScalar::Call { func, args, .. } if func.name == "row_construct" => args.into_iter().map(|e| (e, arg.pos)).collect(),
+                e => vec![(e, arg.pos)],
+            },
             _ => vec![(self.expr(arg, env)?, arg.pos)],
         };
         let b = self.sub(q, env)?;
