@@ -41,6 +41,20 @@ class Outcome:
     tag: str = ""
 
 
+def outcome(r: pq.PGresult) -> Outcome:
+    if r.status in (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE):
+        state = r.error_field(pq.DiagnosticField.SQLSTATE)
+        message = r.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or r.error_message or b""
+        return Outcome(state=state.decode() if state else "lost", message=message.decode(errors="replace"))
+    text = lambda v: None if v is None else v.decode(errors="surrogateescape")  # noqa: E731
+    return Outcome(
+        names=[text(r.fname(i)) for i in range(r.nfields)],
+        oids=[r.ftype(i) for i in range(r.nfields)],
+        rows=[tuple(text(r.get_value(i, j)) for j in range(r.nfields)) for i in range(r.ntuples)],
+        tag=text(r.command_status) or "",
+    )
+
+
 class Wire:
     """A connection that keeps text as it comes."""
 
@@ -57,18 +71,7 @@ class Wire:
     def run(self, sql: str) -> Outcome:
         if self.conn is None or self.conn.status != pq.ConnStatus.OK:
             self.connect()
-        r = self.conn.exec_(sql.encode())
-        if r.status in (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE):
-            state = r.error_field(pq.DiagnosticField.SQLSTATE)
-            message = r.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or r.error_message or b""
-            return Outcome(state=state.decode() if state else "lost", message=message.decode(errors="replace"))
-        text = lambda v: None if v is None else v.decode(errors="surrogateescape")  # noqa: E731
-        return Outcome(
-            names=[text(r.fname(i)) for i in range(r.nfields)],
-            oids=[r.ftype(i) for i in range(r.nfields)],
-            rows=[tuple(text(r.get_value(i, j)) for j in range(r.nfields)) for i in range(r.ntuples)],
-            tag=text(r.command_status) or "",
-        )
+        return outcome(self.conn.exec_(sql.encode()))
 
     def script(self, sql: str):
         for statement in statements(sql):

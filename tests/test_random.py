@@ -1,4 +1,5 @@
-"""Random queries as one-off queries and as maintained views over changing tables, beside PostgreSQL (sql-tests/random_queries.py).
+"""Random queries as one-off queries and as maintained views over changing tables (sql-tests/random_queries.py), and random sessions beside each other
+(sql-tests/random_sessions.py): beside PostgreSQL.
 
 A failure names its seed: `python sql-tests/random_queries.py --pg DSN --seed N --rounds 1` shows it alone and shrinks it.
 """
@@ -7,9 +8,11 @@ import random
 
 import pytest
 import random_queries
+import random_sessions
 from harness.riverdelta import Riverdelta
 
 ROUNDS, ROUNDS_LONG = 20, 1000
+SESSIONS, SESSIONS_LONG = 12, 1000
 RESTART_EVERY = 10
 
 
@@ -27,3 +30,22 @@ def test_rounds(pg, tmp_path, long):
     finally:
         server.stop()
     assert judge.counts["compared"] > 20 * ROUNDS, judge.counts
+
+
+@pytest.mark.timeout(7200)
+def test_sessions_beside_each_other(pg, tmp_path, long):
+    """Blocks of three sessions, mixed: each answers as if it had been alone, in the order of the commits (sql-tests/random_sessions.py)."""
+    first = random.randrange(1 << 30) if long else 1
+    server = Riverdelta(tmp_path / "rd", workers=2).start()
+    judge = random_sessions.Judge(pg.dsn, server, "random_sessions")
+    rounds = SESSIONS_LONG if long else SESSIONS
+    try:
+        for seed in range(first, first + rounds):
+            try:
+                random_sessions.run_round(judge, seed, kill=seed % RESTART_EVERY == 0, keyed=seed % 2 == 0)
+            except random_sessions.Fault as e:
+                pytest.fail(f"seed {seed}: {e}\n" + "\n".join(judge.log))
+        assert not server.panics(), server.panics()
+    finally:
+        server.stop()
+    assert judge.counts["blocks beside others"] > rounds, judge.counts
