@@ -148,12 +148,13 @@ impl Cursor {
         }
     }
 
-    async fn fetch(&mut self, direction: FetchDirection, until: Option<Instant>) -> Result<Vec<Row>, SqlError> {
+    async fn fetch(&mut self, direction: FetchDirection, is_move: bool, until: Option<Instant>) -> Result<Vec<Row>, SqlError> {
         use FetchDirection::*;
         let rows = match direction {
             Forward(0) | Backward(0) | Relative(0) => {
                 let standing = self.at > 0 && self.at <= self.last_received();
-                if standing {
+                // The row is read again; MOVE only says whether there is one.
+                if !is_move && (standing || matches!(direction, Backward(_))) {
                     self.check_kept(self.at)?;
                 }
                 self.numbered(self.at, self.at).cloned().collect()
@@ -161,6 +162,7 @@ impl Cursor {
             Forward(n) => self.forward(n, until).await?,
             ForwardAll => self.forward(u64::MAX, until).await?,
             Backward(n) => self.backward(n)?,
+            BackwardAll if is_move && self.at == 0 => vec![],
             BackwardAll => self.backward(u64::MAX)?,
             Absolute(n) if n >= 0 => self.go_to(n.unsigned_abs(), until).await?,
             Absolute(n) => {
@@ -168,7 +170,13 @@ impl Cursor {
                 self.receive(u64::MAX, until).await?;
                 self.go_to((self.last_received() + 1).saturating_sub(n.unsigned_abs()), until).await?
             }
-            Relative(n) => self.go_to(self.at.saturating_add_signed(n), until).await?,
+            Relative(n) => {
+                let to = self.at.saturating_add_signed(n);
+                if n < 0 {
+                    self.check_kept(to)?;
+                }
+                self.go_to(to, until).await?
+            }
         };
         self.forget();
         Ok(rows)
@@ -206,10 +214,11 @@ impl Cursor {
 
     fn backward(&mut self, count: u64) -> Result<Vec<Row>, SqlError> {
         let to = self.at.saturating_sub(count);
+        // One that goes forward alone is not told to go back, also where nothing lies there.
+        self.check_kept(to)?;
         if self.at == 0 {
             return Ok(vec![]);
         }
-        self.check_kept(to)?;
         let rows = self.numbered(to.max(1), self.at - 1).rev().cloned().collect();
         self.at = to;
         Ok(rows)
@@ -328,7 +337,7 @@ impl Session {
         let (cancel, deadline) = (self.cancel.clone(), self.deadline);
         let cursor = self.cursors.get_mut(name).ok_or_else(|| missing(name))?;
         let until = timeout_micros.map(|us| Instant::now() + Duration::from_micros(u64::try_from(us).unwrap_or(0)));
-        let rows = guarded(&cancel, deadline, cursor.fetch(direction, until)).await??;
+        let rows = guarded(&cancel, deadline, cursor.fetch(direction, is_move, until)).await??;
         if is_move {
             return Ok(Response::Tag(format!("MOVE {}", rows.len())));
         }

@@ -370,8 +370,11 @@ impl Parser<'_> {
                             BackwardAll
                         }
                     } else if matches!(self.tok(), Tok::Number(_) | Tok::Op(_)) {
-                        let n = self.signed_integer()?;
-                        by_count(if forward { n } else { -n })
+                        match (self.signed_integer()?, forward) {
+                            (n, true) => by_count(n),
+                            (n, false) if n < 0 => Forward(n.unsigned_abs()),
+                            (n, false) => Backward(n.unsigned_abs()),
+                        }
                     } else if forward {
                         Forward(1)
                     } else {
