@@ -258,8 +258,10 @@ class Session:
         for p in ("PREPARE p1 (int) AS SELECT * FROM a WHERE id = $1", "PREPARE p2 (int) AS UPDATE a SET n = n + $1 WHERE id = $1 RETURNING *"):
             for w in (self.pg, self.rd):
                 w.run(p)
+        # PostgreSQL at the time of the open block, for what that reads before it changes something.
+        self.past: Wire | None = self.judge.wire(self.judge.pg_dsn) if self.judge.keyed else None
         self.block: list[tuple[str, Outcome]] | None = None
-        self.seen = 0
+        self.seen = self.ends = 0
 
     def inside(self) -> bool:
         return self.rd.conn.transaction_status != pq.TransactionStatus.IDLE
@@ -337,7 +339,7 @@ class Judge:
     def __init__(self, pg_dsn: str, server: Riverdelta, schema: str):
         self.pg_dsn, self.server, self.schema = pg_dsn, server, schema
         self.counts = collections.Counter()
-        self.commits, self.sessions, self.every = 0, [], 4
+        self.commits, self.sessions, self.every, self.keyed, self.size, self.ends = 0, [], 4, False, SESSIONS, 0
 
     def wire(self, dsn: str) -> Wire:
         w = Wire(dsn)
@@ -347,15 +349,16 @@ class Judge:
 
     def begin(self, action: str):
         for s in self.sessions:
-            s.pg.conn.finish()
-            s.rd.conn.finish()
+            for w in (s.pg, s.rd, s.past):
+                if w:
+                    w.conn.finish()
         self.pg, self.rd = self.wire(self.pg_dsn), self.wire(self.server.dsn)
         for sql in (f"DROP SCHEMA IF EXISTS {self.schema} CASCADE", f"CREATE SCHEMA {self.schema}", *(s.replace("{action}", action) for s in SETUP),
                     *(f"CREATE MATERIALIZED VIEW {v} AS {q}" for v, q in VIEWS.items())):
             for w, s in ((self.pg, there(sql)), (self.rd, sql)):
                 if (o := w.run(s)).state:
                     raise RuntimeError(f"{o.state} {o.message}: {sql}")
-        self.sessions = [Session(self, n) for n in range(SESSIONS)]
+        self.sessions = [Session(self, n) for n in range(self.size)]
         self.log: list[str] = []
 
     def step(self, s: Session, sql: str):
@@ -367,6 +370,9 @@ class Judge:
             self.opened(s, play(s.rd, sql))
             return
         got = play(s.rd, sql)
+        if was_inside and s.past and sql.startswith("SELECT") and got.state != "25P02" and all(q.startswith(("BEGIN", "SELECT")) for q, _ in s.block):
+            self.agree(s.past.run(sql), got, f"in a block {sql}")
+            self.counts["read at its time"] += 1
         self.log[-1] += f"    -- {got.state or got.tag}"
         if got.state in ("XX000", "lost", "57014"):
             raise Fault(f"{got.state} {got.message}: {sql}")
@@ -375,6 +381,7 @@ class Judge:
             self.counts["alone"] += 1
             self.agree(want, got, sql)
             if not got.state:
+                self.ends += 1
                 self.committed()
             return
         s.block.append((sql, got))
@@ -391,12 +398,17 @@ class Judge:
     def opened(self, s: Session, begin: Outcome):
         """A block's first read sets its time."""
         first = "SELECT count(*) FROM a WHERE id = -1"
+        s.ends = self.ends
         s.block, s.seen = [("BEGIN", begin), (first, play(s.rd, first))], self.commits
+        for sql in ("ROLLBACK", "BEGIN ISOLATION LEVEL REPEATABLE READ", first) if s.past else ():
+            s.past.run(sql)
 
     def ended(self, s: Session, block: list, before: list | None, got: Outcome):
         beside = self.commits > s.seen
         done = got.tag == "COMMIT"
-        if not beside and any(o.state == "40001" for _, o in block):
+        self.ends += done
+        # What changes a row to what it was is a change all the same.
+        if self.ends == s.ends and any(o.state == "40001" for _, o in block):
             raise Fault(f"40001 though nobody committed beside it: {[(q, o.message) for q, o in block if o.state == '40001']}")
         # A block that leaves everything as it was has only read, and comes at the time that it has read. Where it has changed
         # the catalog alone, that comes at its commit, and what it has read of rows before.
@@ -415,9 +427,11 @@ class Judge:
                     # Cursors WITH HOLD, and reads only.
                     s.connect()
                 return
-        for q, o in block:
-            self.agree(play(s.pg, there(q)), o, q)
-        self.counts["blocks beside others" if beside else "blocks"] += 1
+        turned_back = any(o.state == "40001" for _, o in block)
+        if not turned_back:
+            for q, o in block:
+                self.agree(play(s.pg, there(q)), o, q)
+        self.counts["turned back" if turned_back else "blocks beside others" if beside else "blocks"] += 1
         if done:
             self.committed()
 
@@ -456,8 +470,8 @@ class Judge:
 
 def run_round(judge: Judge, seed: int, statements: int = 120, kill: bool = False, ddl: float | None = None, keyed: bool = False):
     rng = random.Random(seed)
+    judge.keyed, judge.every = keyed, 16 if keyed else 4
     judge.begin(rng.choice(ACTIONS))
-    judge.every = 16 if keyed else 4
     script = Keyed(rng, 0.0) if keyed else Script(rng, rng.choice([0.0, 0.05, 0.15]) if ddl is None else ddl)
     at = rng.randrange(statements) if kill else -1
     for n in range(statements):
@@ -493,12 +507,14 @@ def main():
     p.add_argument("--statements", type=int, default=120)
     p.add_argument("--kill-every", type=int, default=20)
     p.add_argument("--ddl", type=float)
+    p.add_argument("--sessions", type=int, default=SESSIONS)
     p.add_argument("--keyed", action="store_true")
     p.add_argument("--keep-going", action="store_true")
     a = p.parse_args()
     directory = tempfile.mkdtemp(prefix="sessions-")
     server = Riverdelta(directory, workers=2).start()
     judge = Judge(a.pg, server, f"sessions_{os.getpid()}")
+    judge.size = a.sessions
     bad = 0
     try:
         for seed in range(a.seed, a.seed + a.rounds):

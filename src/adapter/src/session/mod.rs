@@ -496,6 +496,9 @@ impl Session {
     /// Carries out a plan.
     async fn run(&mut self, plan: Plan) -> Result<Response, SqlError> {
         self.check_allowed(&plan)?;
+        if let (Some(o), true) = (self.txn.open(), transaction::queries(&plan)) {
+            o.queried = true;
+        }
         match plan {
             Plan::Select(p) => self.select(*p).await,
             Plan::Subscribe(p) => self.subscribe(*p).await,

@@ -33,6 +33,8 @@ pub struct Open {
     pub explicit: bool,
     pub failed: bool,
     pub read_only: bool,
+    /// A statement ran before which isolation and access are to be set.
+    pub queried: bool,
     /// Wall clock at its start, for now().
     pub started_micros: i64,
     /// The first time an implicit transaction read at: what it read must still hold when it commits.
@@ -82,6 +84,28 @@ pub struct Savepoint {
     settings: usize,
     locks: usize,
     read_only: bool,
+}
+
+/// Whether a statement takes a snapshot in PostgreSQL: all but those of transactions, settings and cursors' moves.
+pub fn queries(plan: &Plan) -> bool {
+    !matches!(
+        plan,
+        Plan::Begin(..)
+            | Plan::SetTransaction { .. }
+            | Plan::Commit { .. }
+            | Plan::Rollback { .. }
+            | Plan::Savepoint(_)
+            | Plan::ReleaseSavepoint(_)
+            | Plan::RollbackTo(_)
+            | Plan::SetVariable { .. }
+            | Plan::ResetVariable(_)
+            | Plan::ResetAll
+            | Plan::ShowVariable(_)
+            | Plan::ShowAll
+            | Plan::SetConstraints { .. }
+            | Plan::Fetch { .. }
+            | Plan::Lock
+    )
 }
 
 /// Whether a statement may run in a failed block.
@@ -271,7 +295,7 @@ impl Session {
 
     /// Errors: 25001 for what must stand before the block's first query.
     fn apply_modes(&mut self, modes: &[TransactionMode]) -> Result<(), SqlError> {
-        let began = self.txn.read_at().is_some();
+        let began = self.txn.open().is_some_and(|o| o.queried);
         let late = |what: &str| {
             Err(SqlError::new(
                 state::ACTIVE_SQL_TRANSACTION,
