@@ -36,6 +36,8 @@ mod relation;
 mod scalar;
 /// INTERSECT, EXCEPT.
 mod set_ops;
+/// Conditions that are asked before a join whose ON has a subquery.
+mod sooner;
 /// Subqueries in columns that nothing reads.
 mod unread;
 
@@ -51,6 +53,7 @@ use std::collections::BTreeMap;
 pub fn lower(mut hir: Hir) -> Result<Mir, SqlError> {
     erase::erase(&mut hir);
     unread::drop_subqueries(&mut hir);
+    sooner::filter_sooner(&mut hir);
     let mut l = Lowerer { next_id: env::max_local(&hir) + 1, next_env: 1, ctes: BTreeMap::new() };
     l.relation(hir, &Env::unit(0))
 }
