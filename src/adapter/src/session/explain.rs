@@ -14,8 +14,14 @@ use sql::plan::{ExplainPlan, ExplainPlanTarget, Plan, WithItem, WithPlan};
 use std::time::Instant;
 
 impl Session {
-    pub(super) async fn explain(&mut self, p: ExplainPlan) -> Result<Response, SqlError> {
-        let summary = check_options(&p)?.unwrap_or(p.analyze);
+    pub(super) async fn explain(&mut self, mut p: ExplainPlan) -> Result<Response, SqlError> {
+        let Options { summary, json } = check_options(&p)?;
+        let summary = summary.unwrap_or(p.analyze);
+        if let ExplainPlanTarget::Plan(plan) = &p.target {
+            if let Plan::Execute { name, args } = &**plan {
+                p.target = ExplainPlanTarget::Plan(Box::new(self.prepared_plan(name, args.clone())?));
+            }
+        }
         let analyzed = match (&p.target, p.analyze) {
             (_, false) => None,
             (ExplainPlanTarget::Plan(plan), true) if !matches!(**plan, Plan::Subscribe(_) | Plan::CreateView(_) | Plan::CreateMaterializedView(_)) => {
@@ -43,21 +49,28 @@ impl Session {
                 (hir, None, false)
             }
         };
-        let mut text = self.explain_text(hir, finishing, one_off, p.stage)?;
-        let mut lines = Vec::new();
+        let text = self.explain_text(hir, finishing, one_off, p.stage)?;
+        // What was measured: rows, then milliseconds.
+        let (mut actual, mut times) = (None, Vec::new());
+        let millis = |begun: Instant| begun.elapsed().as_secs_f64() * 1e3;
         if summary {
-            lines.push(format!("Planning Time: {:.3} ms", begun.elapsed().as_secs_f64() * 1e3));
+            times.push(("Planning Time", millis(begun)));
         }
         if let Some(plan) = analyzed {
             let begun = Instant::now();
-            let rows = rows_of(Box::pin(self.run(plan)).await?).await?;
-            lines.insert(0, format!("Actual Rows: {rows}"));
+            actual = Some(rows_of(Box::pin(self.run(plan)).await?).await?);
             if summary {
-                lines.push(format!("Execution Time: {:.3} ms", begun.elapsed().as_secs_f64() * 1e3));
+                times.push(("Execution Time", millis(begun)));
             }
         }
-        text = text.trim_end().to_owned() + "\n" + &lines.join("\n");
-        let rows = text.lines().map(|l| vec![Value::text(l)]).collect();
+        if json {
+            let told = as_json(&text, actual, &times);
+            return Ok(rows_response(columns(&[("QUERY PLAN", SqlType::Json)]), vec![vec![Value::text(told)]], "EXPLAIN"));
+        }
+        let mut lines: Vec<String> = text.trim_end().lines().map(str::to_owned).collect();
+        lines.extend(actual.map(|rows| format!("Actual Rows: {rows}")));
+        lines.extend(times.iter().map(|(what, ms)| format!("{what}: {ms:.3} ms")));
+        let rows = lines.into_iter().map(|l| vec![Value::text(l)]).collect();
         Ok(rows_response(columns(&[("QUERY PLAN", SqlType::Text)]), rows, "EXPLAIN"))
     }
 
@@ -136,9 +149,15 @@ impl Session {
     }
 }
 
-/// Checks the options; what SUMMARY says, if it is said. Errors: 42601, 22023, and 0A000 for other forms than text.
-fn check_options(p: &ExplainPlan) -> Result<Option<bool>, SqlError> {
-    let mut summary = None;
+/// What the options ask for; of SUMMARY, if it is said.
+struct Options {
+    summary: Option<bool>,
+    json: bool,
+}
+
+/// Checks the options. Errors: 42601, 22023, and 0A000 for forms other than text and JSON.
+fn check_options(p: &ExplainPlan) -> Result<Options, SqlError> {
+    let (mut summary, mut json) = (None, false);
     for (name, value) in &p.options {
         let value = value.to_ascii_lowercase();
         let on = match value.as_str() {
@@ -148,10 +167,9 @@ fn check_options(p: &ExplainPlan) -> Result<Option<bool>, SqlError> {
         };
         match name.as_str() {
             "format" => match value.as_str() {
-                "text" => {}
-                "json" | "xml" | "yaml" => {
-                    return Err(SqlError::unsupported(format!("EXPLAIN (FORMAT {})", value.to_uppercase()), "plans are printed as text"))
-                }
+                "text" => json = false,
+                "json" => json = true,
+                "xml" | "yaml" => return Err(SqlError::unsupported(format!("EXPLAIN (FORMAT {})", value.to_uppercase()), "plans are printed as text or JSON")),
                 _ => {
                     let m = format!("unrecognized value for EXPLAIN option \"format\": \"{value}\"");
                     return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
@@ -170,7 +188,53 @@ fn check_options(p: &ExplainPlan) -> Result<Option<bool>, SqlError> {
             _ => return Err(SqlError::new(state::SYNTAX_ERROR, format!("unrecognized EXPLAIN option \"{name}\""))),
         }
     }
-    Ok(summary)
+    Ok(Options { summary, json })
+}
+
+/// The plan's text as JSON of PostgreSQL's shape: each line is a node, what stands deeper are its `Plans`.
+fn as_json(text: &str, actual: Option<usize>, times: &[(&str, f64)]) -> String {
+    use serde_json::{json, Map};
+    let (plan, used) = text.split_once("\nUsed indexes:\n").unwrap_or((text, ""));
+    let lines: Vec<(usize, &str)> = plan.lines().filter(|l| !l.trim().is_empty()).map(|l| (l.len() - l.trim_start().len(), l.trim())).collect();
+    let mut at = 0;
+    let mut nodes = nodes(&lines, &mut at, 0, 0);
+    // Several at the top are parts of one plan.
+    let mut root = match nodes.len() {
+        1 => nodes.remove(0),
+        _ => json!({ "Node Type": "Plan", "Plans": nodes }),
+    };
+    if let (Some(rows), Some(root)) = (actual, root.as_object_mut()) {
+        root.insert("Actual Rows".into(), json!(rows));
+    }
+    let mut whole = Map::new();
+    whole.insert("Plan".into(), root);
+    if !used.is_empty() {
+        whole.insert("Used Indexes".into(), json!(used.lines().map(str::trim).collect::<Vec<_>>()));
+    }
+    whole.extend(times.iter().map(|(what, ms)| ((*what).to_owned(), json!((ms * 1e3).round() / 1e3))));
+    serde_json::to_string_pretty(&json!([whole])).unwrap_or_default()
+}
+
+const NESTED_MAX: usize = 500; // what readers of JSON take, and the stack
+
+/// The lines from `at` on that stand at `depth` or deeper, as trees; those beyond [`NESTED_MAX`] side by side.
+fn nodes(lines: &[(usize, &str)], at: &mut usize, depth: usize, level: usize) -> Vec<serde_json::Value> {
+    let mut out = Vec::new();
+    while let Some((indent, line)) = lines.get(*at).filter(|l| l.0 >= depth) {
+        *at += 1;
+        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut node = serde_json::Map::new();
+        node.insert("Node Type".into(), kind.into());
+        if !rest.is_empty() {
+            node.insert(if kind == "Get" { "Relation Name" } else { "Detail" }.into(), rest.into());
+        }
+        let plans = if level < NESTED_MAX { nodes(lines, at, indent + 1, level + 1) } else { Vec::new() };
+        if !plans.is_empty() {
+            node.insert("Plans".into(), plans.into());
+        }
+        out.push(node.into());
+    }
+    out
 }
 
 /// How many rows a statement has brought or changed.

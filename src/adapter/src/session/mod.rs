@@ -511,6 +511,7 @@ impl Session {
             Plan::SetTransaction { session, modes } => self.set_transaction(session, &modes),
             Plan::Commit { chain } => self.commit_statement(chain).await,
             Plan::Rollback { chain } => self.rollback_statement(chain),
+            Plan::PrepareTransaction => self.prepare_transaction(),
             Plan::Savepoint(name) => self.savepoint(name),
             Plan::ReleaseSavepoint(name) => self.release_savepoint(&name),
             Plan::RollbackTo(name) => self.rollback_to(&name),
@@ -563,6 +564,13 @@ impl Session {
         let response = Box::pin(self.run(plan)).await?;
         same_result(&prepared, &response)?;
         Ok(response)
+    }
+
+    /// What a prepared statement does with these arguments.
+    fn prepared_plan(&self, name: &str, args: Vec<sql::HirScalar>) -> Result<Plan, SqlError> {
+        let (prepared, typed) = self.prepared_with(name, args)?;
+        let statement = prepared.statement.as_ref().ok_or_else(|| SqlError::unsupported("EXPLAIN of nothing", "prepare a statement"))?;
+        sql::plan::plan(parsed(statement)?, &self.names(), &typed)
     }
 
     /// CREATE TABLE AS EXECUTE: as if the prepared query stood there.
