@@ -202,6 +202,20 @@ def test_psycopg_copy(shop, form):
                 assert b"".join(bytes(b) for b in copy) == b'1,"x\ty\\z\n""q""",1.50\n2,,\n3,"",-7\n'
 
 
+def test_psycopg_binary_copy_takes_the_columns_modifiers(shop):
+    with shop.connect() as c:
+        c.execute("DROP TABLE IF EXISTS measured")
+        c.execute("CREATE TABLE measured (n numeric(6,2), v varchar(3), b char(3))")
+        with c.cursor() as cur, cur.copy("COPY measured FROM STDIN (FORMAT binary)") as copy:
+            copy.set_types(["numeric", "varchar", "text"])
+            copy.write_row((decimal.Decimal("1.5"), "abc", "x"))
+        assert c.execute("SELECT n::text, v, b::bytea FROM measured").fetchall() == [("1.50", "abc", b"x  ")]
+        for row in [(decimal.Decimal("12345.6"), "a", "b"), (decimal.Decimal(1), "abcd", "b"), (decimal.Decimal(1), "a", "bcde")]:
+            with pytest.raises(psycopg.DataError), c.cursor() as cur, cur.copy("COPY measured FROM STDIN (FORMAT binary)") as copy:
+                copy.set_types(["numeric", "varchar", "text"])
+                copy.write_row(row)
+
+
 BAD_COPIES = {
     "a zero byte": ("", b"1\ta\0b\n", "22021"),
     "a zero byte in CSV": ("CSV", b"1,a\0b\n", "22021"),

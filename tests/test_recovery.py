@@ -34,6 +34,27 @@ def test_everything_survives_a_restart(riverdelta):
     assert r.sql("SELECT * FROM app.mv") == [(3, before[2][0][1] + 3)]
 
 
+def test_what_alterations_wrote_survives_a_restart(riverdelta):
+    """A view's text follows the columns of what it reads; what is said of the database is kept."""
+    r = riverdelta
+    r.sql(
+        "CREATE TABLE a (id int PRIMARY KEY, v text)", "CREATE TABLE b (id int PRIMARY KEY, w text)",
+        "INSERT INTO a VALUES (1, 'x')", "INSERT INTO b VALUES (1, 'y')",
+        "CREATE VIEW plain AS SELECT * FROM a NATURAL JOIN b", "CREATE MATERIALIZED VIEW mv AS SELECT id, v, w FROM a NATURAL JOIN b",
+        "ALTER TABLE a ADD COLUMN w text DEFAULT 'other'", "ALTER TABLE b RENAME COLUMN id TO key", "ALTER TABLE b RENAME COLUMN w TO v2",
+        "COMMENT ON DATABASE riverdelta IS 'all of it'",
+    )
+    for kill in (False, True, False):
+        assert r.sql("SELECT * FROM plain") == r.sql("SELECT * FROM mv") == [(1, "x", "y")]
+        assert r.sql("SELECT shobj_description(oid, 'pg_database'), (SELECT description FROM pg_shdescription WHERE objoid = oid) FROM pg_database") == [
+            ("all of it", "all of it")
+        ]
+        r.restart(kill=kill)
+    r.sql("COMMENT ON DATABASE riverdelta IS NULL")
+    r.restart()
+    assert r.sql("SELECT shobj_description(oid, 'pg_database') FROM pg_database") == [(None,)]
+
+
 def test_workers_may_change(riverdelta):
     riverdelta.sql("CREATE TABLE t (k int, v int)", "CREATE MATERIALIZED VIEW mv AS SELECT k % 7 AS g, count(*) AS n, sum(v) AS s FROM t GROUP BY 1",
                    "INSERT INTO t SELECT g, g * 3 FROM generate_series(1, 5000) g")

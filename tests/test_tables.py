@@ -360,6 +360,10 @@ def test_explain_tells_the_look_up(db):
     db.execute("CREATE INDEX looked_a ON looked (a)")
     text = "\n".join(r[0] for r in db.execute("EXPLAIN SELECT b FROM looked WHERE a IN (1, 2)"))
     assert "public.looked_a on public.looked (look-up of 2 keys)" in text
+    (told,) = db.execute("EXPLAIN (FORMAT json, SUMMARY) SELECT b FROM looked WHERE a IN (1, 2) ORDER BY b").fetchone()[0]
+    assert told["Used Indexes"] == ["public.looked_a on public.looked (look-up of 2 keys)"] and told["Planning Time"] > 0
+    assert told["Plan"]["Node Type"] == "Plan" and told["Plan"]["Plans"][0] == {"Node Type": "Finish", "Detail": "order by #0"}, told
+    assert told["Plan"]["Plans"][1]["Plans"], told
 
 
 def test_explain_tells_order_and_limit(db):
@@ -385,7 +389,7 @@ def test_explain_analyze_carries_the_statement_out(db):
     db.execute("BEGIN; EXPLAIN ANALYZE DELETE FROM ea; ROLLBACK")
     assert db.execute("SELECT count(*) FROM ea").fetchone() == (26,)
     for sql, state in [("(WAL) SELECT 1", "22023"), ("(TIMING) SELECT 1", "22023"), ("(NOPE) SELECT 1", "42601"), ("(ANALYZE, FORMAT nope) SELECT 1", "22023"),
-                       ("(FORMAT json) SELECT 1", "0A000"), ("(BUFFERS maybe) SELECT 1", "42601"), ("ANALYZE SUBSCRIBE ea", "0A000"), ("ANALYZE SELECT 1 / (k - k) FROM ea", "22012")]:
+                       ("(FORMAT yaml) SELECT 1", "0A000"), ("(BUFFERS maybe) SELECT 1", "42601"), ("ANALYZE SUBSCRIBE ea", "0A000"), ("ANALYZE SELECT 1 / (k - k) FROM ea", "22012")]:
         with pytest.raises(psycopg.Error) as e:
             db.execute(f"EXPLAIN {sql}")
         assert e.value.sqlstate == state, sql

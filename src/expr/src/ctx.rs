@@ -81,6 +81,10 @@ pub trait CatalogView: Send + Sync {
     fn role_oid(&self, name: &str) -> Option<u32>;
     /// `obj_description` / `col_description` (column 0: the object itself).
     fn comment(&self, class: &str, oid: u32, column: i32) -> Option<String>;
+    /// `pg_relation_is_updatable`: the events (4 UPDATE, 8 INSERT, 16 DELETE) that a relation takes, as far as this column, from 1, is concerned.
+    fn updatable(&self, _relation: u32, _column: Option<i64>) -> i32 {
+        0
+    }
     fn setting(&self, name: &str) -> Option<String>;
     /// `None` where there is no session.
     fn backend(&self) -> Option<Backend> {

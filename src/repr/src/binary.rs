@@ -105,9 +105,8 @@ pub fn write_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
                 put_i32(s.len() as i32, out);
                 return out.extend(text::plain::pack_bits(s));
             }
-            // `"char"` is one byte, 0 for the empty one.
-            if *ty == SqlType::Char && s.is_empty() {
-                out.push(0);
+            if *ty == SqlType::Char {
+                return out.push(text::char_byte(s));
             }
             out.extend_from_slice(s.as_bytes());
         }
@@ -387,11 +386,7 @@ fn read(r: &mut Reader<'_>, ty: &SqlType) -> Result<Value, SqlError> {
             }
             text::from_text(r.text()?, ty, -1, &TextStyle::default())?
         }
-        SqlType::Char => match r.u8()? {
-            0 => Value::text(""),
-            c if c.is_ascii() => Value::text((c as char).to_string()),
-            _ => return Err(SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"")),
-        },
+        SqlType::Char => Value::text(text::char_of_byte(r.u8()?)),
         SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Unknown | SqlType::Void | SqlType::RefCursor => Value::text(r.text()?),
         SqlType::AclItem => return Err(SqlError::new(state::UNDEFINED_FUNCTION, "no binary input function available for type aclitem")),
         SqlType::Snapshot | SqlType::TxidSnapshot => {

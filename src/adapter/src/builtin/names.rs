@@ -255,6 +255,20 @@ impl CatalogView for Names {
     fn role_oid(&self, name: &str) -> Option<u32> {
         (name == super::OWNER_NAME).then_some(super::OWNER)
     }
+    fn updatable(&self, relation: u32, column: Option<i64>) -> i32 {
+        const ALL: i32 = 4 | 8 | 16;
+        let Some(item) = self.item(relation) else { return 0 };
+        if matches!(item.kind, crate::catalog::ItemKind::Table(_)) {
+            return ALL;
+        }
+        let Some(columns) = self.catalog.written_through(item) else { return 0 };
+        let chosen = |n: usize| column.is_none_or(|c| i64::try_from(n + 1) == Ok(c));
+        match columns.iter().enumerate().any(|(n, c)| c.is_some() && chosen(n)) {
+            true => ALL,
+            // Rows can go all the same.
+            false => 16,
+        }
+    }
     fn comment(&self, class: &str, oid: u32, column: i32) -> Option<String> {
         let of_item = || self.item(oid)?.comments.iter().find(|c| i64::from(c.0) == i64::from(column)).map(|c| c.1.clone());
         let of_part = |index: bool| {
@@ -271,6 +285,7 @@ impl CatalogView for Names {
             "pg_type" => of_item(),
             "pg_constraint" => of_part(false),
             "pg_namespace" => self.catalog.schemas().find(|s| s.1 == oid).and_then(|s| self.catalog.schema(s.0)?.comment.clone()),
+            "pg_database" if oid == super::pg::DATABASE_OID => self.catalog.database_comment.clone(),
             "" => of_item(),
             _ => None,
         }

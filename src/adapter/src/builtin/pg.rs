@@ -17,6 +17,7 @@ pub(super) const BTREE_AM: u32 = 403;
 pub(super) const HASH_AM: u32 = 405;
 /// OIDs of the catalogs, as `classid` has them.
 pub const CLASS: u32 = 1259;
+const DATABASES: u32 = 1262;
 pub const TYPE: u32 = 1247;
 pub const CONSTRAINT: u32 = 2606;
 pub const NAMESPACE: u32 = 2615;
@@ -95,6 +96,11 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
             for (name, _) in c.schemas() {
                 let Some(schema) = c.schema(name) else { continue };
                 schema.comment.iter().for_each(|comment| add(schema.oid, NAMESPACE, 0, comment));
+            }
+        }
+        "pg_shdescription" => {
+            if let Some(comment) = &c.database_comment {
+                out.add(vec![("objoid", oid(DATABASE_OID)), ("classoid", oid(DATABASES)), ("description", text(comment))]);
             }
         }
         "pg_sequence" => {
@@ -477,9 +483,14 @@ pub fn relkind(i: &Item) -> Option<char> {
 
 /// `pg_class.reloptions`.
 fn options(i: &Item) -> Value {
-    match &i.kind {
-        ItemKind::View { check: Some(check), .. } => Value::array(vec![Value::Text(format!("check_option={}", check.word()))]),
-        _ => Value::Null,
+    let mut options: Vec<Value> = i.options.iter().map(|(name, value)| Value::Text(format!("{name}={value}"))).collect();
+    if let ItemKind::View { check: Some(check), .. } = &i.kind {
+        options.push(Value::Text(format!("check_option={}", check.word())));
+    }
+    if options.is_empty() {
+        Value::Null
+    } else {
+        Value::array(options)
     }
 }
 

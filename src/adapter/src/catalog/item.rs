@@ -33,6 +33,9 @@ pub struct Item {
     pub comments: Vec<(u32, String)>,
     #[serde(default)]
     pub constraint_comments: Vec<ConstraintComment>,
+    /// Of a view, what `pg_class.reloptions` shows beside `check_option`: names and values as written.
+    #[serde(default)]
+    pub options: Vec<(String, String)>,
     /// The tick that made it: it cannot be read before. 0 in older catalogs.
     #[serde(default)]
     pub created_at: repr::Timestamp,
@@ -410,6 +413,16 @@ impl Item {
             }
             ItemKind::Domain(d) => d.checks.iter().any(|c| c.0 == name),
             _ => false,
+        }
+    }
+
+    /// Gives a view another text of its query.
+    pub fn set_query(&mut self, text: String) {
+        if let ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } = &mut self.kind {
+            if let Some(head) = self.sql.strip_suffix(query.as_str()) {
+                self.sql = format!("{head}{text}");
+            }
+            *query = text;
         }
     }
 

@@ -17,12 +17,14 @@ use std::sync::Arc;
 /// Ids below belong to Postgres's own objects (their OIDs appear in pg_catalog).
 pub const FIRST_USER_ID: u64 = 20_000;
 
-/// Metadata keys: `catalog/item/<id>`, `catalog/schema/<name>`, `catalog/next_id`, `source/<id>`, `sequence/<id>`.
+/// Metadata keys: `catalog/item/<id>`, `catalog/schema/<name>`, `catalog/next_id`, `catalog/database`, `source/<id>`, `sequence/<id>`.
 pub mod key {
     use repr::GlobalId;
     pub const ITEM: &[u8] = b"catalog/item/";
     pub const SCHEMA: &[u8] = b"catalog/schema/";
     pub const NEXT_ID: &[u8] = b"catalog/next_id";
+    /// What COMMENT ON DATABASE says.
+    pub const DATABASE: &[u8] = b"catalog/database";
     pub const SOURCE: &[u8] = b"source/";
     pub const SEQUENCE: &[u8] = b"sequence/";
     pub fn sequence(id: GlobalId) -> Vec<u8> {
@@ -45,6 +47,7 @@ pub struct Catalog {
     /// Grows by one with each change.
     pub version: u64,
     pub next_id: u64,
+    pub database_comment: Option<String>,
     items: BTreeMap<GlobalId, Arc<Item>>,
     names: BTreeMap<(String, Namespace, String), GlobalId>,
     schemas: BTreeMap<String, Schema>,

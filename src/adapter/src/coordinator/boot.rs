@@ -87,6 +87,7 @@ fn load_catalog(store: &Store) -> Result<Catalog, SqlError> {
     if let Some(n) = store.meta_get(key::NEXT_ID).and_then(|b| String::from_utf8(b).ok()).and_then(|s| s.parse().ok()) {
         catalog.next_id = n;
     }
+    catalog.database_comment = store.meta_get(key::DATABASE).map(|text| String::from_utf8_lossy(&text).into_owned());
     for (k, v) in store.meta_scan(key::SCHEMA) {
         let name = String::from_utf8_lossy(&k[key::SCHEMA.len()..]).into_owned();
         catalog.put_schema(name, Schema::of_entry(&v));

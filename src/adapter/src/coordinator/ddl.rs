@@ -194,7 +194,7 @@ impl Coordinator {
                         restart.extend(connections.flat_map(|c| after.dependants(c.id)).filter(|i| matches!(i.kind, ItemKind::Source(_))).map(|i| i.id));
                     }
                 }
-                Op::CreateSchema { .. } | Op::CommentSchema { .. } | Op::DropSchema { .. } => {}
+                Op::CreateSchema { .. } | Op::CommentSchema { .. } | Op::CommentDatabase { .. } | Op::DropSchema { .. } => {}
             }
         }
         restart.sort();
@@ -308,7 +308,7 @@ impl LastChanged {
             match op {
                 Op::Create { item, .. } | Op::Update { item } => drop(self.last.insert(item.id, version)),
                 Op::Drop { ids } => self.last.extend(ids.iter().map(|id| (*id, version))),
-                Op::CreateSchema { .. } | Op::CommentSchema { .. } | Op::DropSchema { .. } => {}
+                Op::CreateSchema { .. } | Op::CommentSchema { .. } | Op::CommentDatabase { .. } | Op::DropSchema { .. } => {}
             }
         }
         if self.last.len() > CHANGES_MAX {
@@ -330,7 +330,7 @@ impl LastChanged {
                 (id.is_some(), id.and_then(|id| catalog.item(*id)).map_or_else(|| "an object".to_owned(), |i| i.told()))
             }
             Op::DropSchema { name } => (catalog.items_in(name).iter().any(|i| changed(&i.id)), format!("schema {name}")),
-            Op::CreateSchema { .. } | Op::CommentSchema { .. } => (false, String::new()),
+            Op::CreateSchema { .. } | Op::CommentSchema { .. } | Op::CommentDatabase { .. } => (false, String::new()),
         };
         if !conflict {
             return Ok(());
@@ -364,6 +364,10 @@ pub(crate) fn check_and_apply(catalog: &mut Catalog, op: &Op, tick: &mut storage
             let schema = Schema { oid: old.oid, comment: text.clone() };
             tick.meta.push((key::schema(name), Some(schema.entry())));
             catalog.put_schema(name.clone(), schema);
+        }
+        Op::CommentDatabase { text } => {
+            tick.meta.push((key::DATABASE.to_vec(), text.as_ref().map(|t| t.clone().into_bytes())));
+            catalog.database_comment.clone_from(text);
         }
         Op::DropSchema { name } => {
             catalog.remove_schema(name);

@@ -13,6 +13,7 @@
 use super::keys::Keys;
 use crate::catalog::{Catalog, ForeignKey, Item, ItemKind};
 use crate::changes::Changes;
+use repr::datetime::arith::{date_to_timestamp, timestamp_to_date};
 use repr::error::state;
 use repr::{ColType, Deltas, GlobalId, RowCodec, SqlError, SqlType, Tally, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -289,8 +290,18 @@ const NO_KEY: &[u8] = &[0xff, 0xff, 0xff, 0xff];
 /// The value that equals this one in another type; `None`: there is none.
 pub fn as_type(value: &Value, from: &SqlType, to: &SqlType) -> Option<Value> {
     let (from, to) = (from.base(), to.base());
-    if from == to || matches!((from, to), (SqlType::Text | SqlType::Varchar, SqlType::Text | SqlType::Varchar)) {
+    if from == to {
         return Some(value.clone());
+    }
+    match (value, to) {
+        // Of char(n) the blanks at the end are none of it.
+        (Value::Text(s), _) if *from == SqlType::Bpchar => return Some(Value::text(s.trim_end_matches(' '))),
+        (Value::Text(_), _) => return Some(value.clone()),
+        (Value::Float4(f), SqlType::Float8) => return Some(Value::Float8(f64::from(*f))),
+        (Value::Float8(f), SqlType::Float4) => return Some(*f as f32).filter(|g| f64::from(*g) == *f || f.is_nan()).map(Value::Float4),
+        (Value::Date(d), SqlType::Timestamp) => return date_to_timestamp(*d).ok().map(Value::Timestamp),
+        (Value::Timestamp(t), SqlType::Date) => return Some(timestamp_to_date(*t)).filter(|d| date_to_timestamp(*d) == Ok(*t)).map(Value::Date),
+        _ => {}
     }
     let whole = match value {
         Value::Numeric(n) => {

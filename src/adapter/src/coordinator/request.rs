@@ -146,6 +146,9 @@ pub enum Op {
         name: String,
         text: Option<String>,
     },
+    CommentDatabase {
+        text: Option<String>,
+    },
     DropSchema {
         name: String,
     },

@@ -262,6 +262,7 @@ fn item(id: GlobalId, name: &str, kind: ItemKind, deps: Vec<GlobalId>) -> Box<It
         captured,
         comments: vec![],
         constraint_comments: vec![],
+        options: vec![],
         created_at: 0,
     })
 }

@@ -28,7 +28,7 @@ use sql::ast::TableAction;
 use sql::catalog::FullName;
 use sql::hir::HirScalar;
 use sql::plan::alter::TableStep;
-use sql::plan::text::columns_read;
+use sql::plan::text::{columns_read, reshaped};
 use sql::plan::{AlterSequencePlan, AlterTablePlan, ColumnSequence, CreateSequencePlan, RowChecks};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -409,6 +409,7 @@ impl Session {
             return Ok(old.id);
         }
         let dependants = self.kept_dependants(old, &mut lost)?;
+        let dependants = dependants.into_iter().map(|d| self.reshaped(old, d, &origin, &item.desc.names)).collect::<Result<Vec<_>, _>>()?;
         self.tell_cascade(&lost.also);
         let mut gone: Vec<GlobalId> = self.all_dependants(old.id).into_iter().map(|i| i.id).rev().collect();
         gone.push(old.id);
@@ -553,6 +554,18 @@ impl Session {
         Ok(kept)
     }
 
+    /// What depends on a table or view, its text as it reads over other columns. `origin`: the old place of each of `now`.
+    pub(super) fn reshaped(&self, old: &Item, d: Arc<Item>, origin: &[Option<usize>], now: &[String]) -> Result<Arc<Item>, SqlError> {
+        let (ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. }, true) = (&d.kind, d.deps.contains(&old.id)) else { return Ok(d) };
+        let text = reshaped(query, old.id, origin, now, &self.names())?;
+        if text == *query {
+            return Ok(d);
+        }
+        let mut new = (*d).clone();
+        new.set_query(text);
+        Ok(Arc::new(new))
+    }
+
     /// Makes again what depends on a table or view, now that that is another one. What is known of its rows (keys, NULLs) is looked at anew.
     pub(super) fn recreate(&mut self, old: &Item, d: &Item, ids: &mut BTreeMap<GlobalId, GlobalId>) -> Result<(), SqlError> {
         let mut item = d.clone();
@@ -588,13 +601,15 @@ impl Session {
             needs(e)
         })?;
         if let Some((types, keys)) = bound {
-            let same = types.len() == d.desc.arity() && types.iter().zip(&d.desc.types).all(|(a, b)| a.ty == b.ty);
+            // A whole row of what changes is what it is now.
+            let rows = |a: &SqlType, b: &SqlType| matches!((a, b), (SqlType::Record(a), SqlType::Record(b)) if a.name.is_some() && a.name == b.name);
+            let same = types.len() == d.desc.arity() && types.iter().zip(&d.desc.types).all(|(a, b)| a.ty == b.ty || rows(&a.ty, &b.ty));
             if !same {
                 planner.forget(item.id);
                 let m = format!("the columns of {} {} would change", d.noun(), d.name);
                 return Err(needs(SqlError::new(state::INVALID_TABLE_DEFINITION, m)));
             }
-            item.desc.types.iter_mut().zip(&types).for_each(|(t, now)| t.nullable = now.nullable);
+            item.desc.types.iter_mut().zip(&types).for_each(|(t, now)| (t.ty, t.nullable) = (now.ty.clone(), now.nullable));
             item.desc.keys = keys;
         }
         self.apply(vec![Op::Create { item: Box::new(item), plan: None }])

@@ -338,7 +338,7 @@ impl Session {
             tokio::task::block_in_place(|| sql::plan::plan_in_block(parsed, &names, params, &scope.seen())).map_err(inside)?
         };
         let refused = match &plan {
-            Plan::Begin(..) | Plan::Commit { .. } | Plan::Rollback { .. } => Some("a transaction command"),
+            Plan::Begin(..) | Plan::Commit { .. } | Plan::Rollback { .. } | Plan::PrepareTransaction => Some("a transaction command"),
             Plan::Savepoint(_) | Plan::ReleaseSavepoint(_) | Plan::RollbackTo(_) => Some("a savepoint"),
             Plan::CopyTo(_) | Plan::CopyFrom(_) => Some("COPY to or from the client"),
             Plan::Subscribe(_) => Some("SUBSCRIBE"),

@@ -405,7 +405,9 @@ impl CopySink {
                 self.line -= 1;
                 return Ok(Tuple::Partial);
             };
-            row.push(binary::from_binary(field, &self.column(i).ty).map_err(|e| self.context(e, Some((&self.plan.desc.names[self.plan.columns[i]], ""))))?);
+            let ty = self.column(i);
+            let value = binary::from_binary(field, &ty.ty).and_then(|v| repr::text::apply_typmod(v, &ty.ty, ty.typmod, false));
+            row.push(value.map_err(|e| self.context(e, Some((&self.plan.desc.names[self.plan.columns[i]], ""))))?);
             at += len;
         }
         Ok(Tuple::Row(row, at))

@@ -11,7 +11,7 @@ use repr::error::state;
 use repr::{GlobalId, RelDesc, SqlError, SqlType};
 use sql::ast::ObjectKind;
 use sql::catalog::{FullName, ObjectRef};
-use sql::plan::{Commented, CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, Plan, RowChecks};
+use sql::plan::{Commented, CreateIndexPlan, CreateTableAsPlan, CreateTablePlan, CreateViewPlan, DropPlan, LikePlan, Plan, RowChecks};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -24,10 +24,14 @@ impl Session {
                 self.within_schema(&name, elements).await?;
                 Ok(made)
             }
-            Plan::AlterViewCheck { view, check } => {
+            Plan::AlterViewOptions { view, check, flags } => {
                 let mut item = self.existing(&view)?;
                 if let ItemKind::View { check: old, .. } = &mut item.kind {
                     *old = check.map(Into::into);
+                }
+                for (name, value) in flags {
+                    item.options.retain(|o| o.0 != name);
+                    item.options.extend(value.map(|v| (name, v)));
                 }
                 self.apply(vec![Op::Update { item: Box::new(item) }])?;
                 Ok(Response::Tag("ALTER VIEW".into()))
@@ -156,6 +160,7 @@ impl Session {
             captured: self.settings.capture(),
             comments: vec![],
             constraint_comments: vec![],
+            options: vec![],
             created_at: 0,
         }
     }
@@ -202,10 +207,57 @@ impl Session {
         if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
             return Ok(tag);
         }
-        let item = self.table_item(&p, &mut ops)?;
+        let mut item = self.table_item(&p, &mut ops)?;
+        let catalog = self.catalog();
+        for l in p.like.iter().filter(|l| l.comments) {
+            let of_columns = catalog.item(l.rel).into_iter().flat_map(|i| &i.comments).filter(|c| c.0 > 0);
+            item.comments.extend(of_columns.map(|(column, text)| (column + l.at as u32, text.clone())));
+        }
         ops.push(Op::Create { item: Box::new(item), plan: None });
         self.apply(ops)?;
+        for l in p.like.iter().filter(|l| l.indexes) {
+            let indexes: Vec<Arc<Item>> =
+                catalog.dependants(l.rel).filter(|d| matches!(&d.kind, ItemKind::Index { on, .. } if *on == l.rel)).cloned().collect();
+            for index in indexes {
+                self.index_like(&index, &p.name, l).await?;
+            }
+        }
         Ok(tag)
+    }
+
+    /// LIKE … INCLUDING INDEXES: an index that is no constraint's, on the table that is made like its own.
+    async fn index_like(&mut self, index: &Item, table: &FullName, like: &LikePlan) -> Result<(), SqlError> {
+        let catalog = self.catalog();
+        let ItemKind::Index { key, def, .. } = &index.kind else { return Ok(()) };
+        let unique = match catalog.item(like.rel).map(|i| &i.kind) {
+            Some(ItemKind::Table(t)) => t.unique.iter().any(|u| u.index && u.name == index.name) || t.computed_keys.iter().any(|k| k.name == index.name),
+            _ => false,
+        };
+        let keys = key.iter().enumerate().map(|(i, k)| format!("{k} {}", def.order.get(i).map_or("", String::as_str))).collect::<Vec<_>>();
+        let text = format!(
+            "CREATE {}INDEX ON {}{} ({}){}{}{}",
+            if unique { "UNIQUE " } else { "" },
+            qualified(&table.schema, &table.name),
+            if def.hash { " USING hash" } else { "" },
+            keys.join(", "),
+            if def.include.is_empty() { String::new() } else { format!(" INCLUDE ({})", def.include.join(", ")) },
+            if def.equal_nulls { " NULLS NOT DISTINCT" } else { "" },
+            def.filter.as_ref().map_or_else(String::new, |f| format!(" WHERE {f}")),
+        );
+        let plan = {
+            let parsed = sql::parse::parse(&text)?;
+            let statement = parsed.first().ok_or_else(|| SqlError::internal("an index without a text"))?;
+            sql::plan::plan(statement, &self.names(), &[])?
+        };
+        let Plan::CreateIndex(plan) = plan else { return Err(SqlError::internal("an index whose text makes none")) };
+        let before: BTreeSet<GlobalId> = catalog.items().map(|i| i.id).collect();
+        self.create_index(*plan).await?;
+        let comment = index.comments.iter().find(|c| c.0 == 0).filter(|_| like.comments);
+        let made = self.catalog().items().find(|i| !before.contains(&i.id) && matches!(i.kind, ItemKind::Index { .. })).cloned();
+        if let (Some((_, text)), Some(made)) = (comment, made) {
+            self.apply(vec![commented((*made).clone(), 0, Some(text.clone()))])?;
+        }
+        Ok(())
     }
 
     fn table_item(&self, p: &CreateTablePlan, ops: &mut Vec<Op>) -> Result<Item, SqlError> {
@@ -322,13 +374,17 @@ impl Session {
                 check_replacement(&old.desc, &p.desc)?;
             }
             kept = self.kept_over_replaced(old, &p.depends_on)?;
+            if !materialized {
+                let origin: Vec<Option<usize>> = (0..p.desc.arity()).map(|i| Some(i).filter(|i| *i < old.desc.arity())).collect();
+                kept = kept.into_iter().map(|d| self.reshaped(old, d, &origin, &p.desc.names)).collect::<Result<_, _>>()?;
+            }
             let mut gone: Vec<GlobalId> = self.all_dependants(old.id).iter().map(|d| d.id).rev().collect();
             gone.push(old.id);
             ops.push(Op::Drop { ids: gone });
         } else if self.exists(&p.name, Namespace::Relation, p.if_not_exists)? {
             return Ok(tag);
         }
-        let mut quarantine = false;
+        let (mut quarantine, mut flags) = (false, Vec::new());
         for (name, value) in &p.options {
             match (name.as_str(), value.to_ascii_lowercase().as_str()) {
                 ("on error", "quarantine") => quarantine = true,
@@ -337,8 +393,9 @@ impl Session {
                     let m = format!("ON ERROR must be 'strict' or 'quarantine', not '{value}'");
                     return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, m));
                 }
-                ("check_option" | "security_barrier" | "security_invoker", _) => {
-                    return Err(SqlError::unsupported(format!("the view option {name} here"), "ON ERROR is the one there is"))
+                _ if !materialized => {
+                    sql::plan::view_flag(name, Some(value))?;
+                    flags.push((name.clone(), value.clone()));
                 }
                 _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized parameter \"{name}\""))),
             }
@@ -371,6 +428,7 @@ impl Session {
         let view = self.shared.allocate_id();
         let mut item = self.item(view, &p.name, kind, desc, p.create_sql, deps.into_iter().collect());
         item.rests_on = p.rests_on;
+        item.options = flags;
         let mut ids: BTreeMap<GlobalId, GlobalId> = BTreeMap::new();
         if let Some(old) = &old {
             item.comments.clone_from(&old.comments);
@@ -630,6 +688,11 @@ impl Session {
 
     fn comment(&mut self, on: Commented, text: Option<String>) -> Result<Response, SqlError> {
         let op = match on {
+            Commented::Database { exists: true, .. } => Op::CommentDatabase { text },
+            Commented::Database { name, .. } => {
+                self.notice("WARNING", SqlError::new(state::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist")));
+                return Ok(Response::Tag("COMMENT".into()));
+            }
             Commented::Schema(name) if self.catalog().has_schema(&name) => Op::CommentSchema { name, text },
             Commented::Schema(name) => {
                 return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied: \"{name}\" is a system schema")));

@@ -46,13 +46,12 @@ impl Session {
             match &mut new.kind {
                 ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } => {
                     let text = renamed(("", ""), query, rename, &names)?;
-                    new.sql = new.sql.strip_suffix(query.as_str()).map_or_else(|| new.sql.clone(), |head| format!("{head}{text}"));
-                    *query = text;
+                    new.set_query(text);
                 }
                 ItemKind::Index { on, key, def } if *on == item.id => {
                     let from = format!(" FROM {}", qualified(&item.schema, &item.name));
                     for k in key.iter_mut().chain(&mut def.filter) {
-                        *k = renamed(("SELECT ", &from), k, rename, &names)?.split(" AS ").next().unwrap_or_default().to_owned();
+                        *k = renamed(("SELECT ", &from), k, rename, &names)?;
                     }
                     let base = match rename {
                         Rename::Relation { schema, name, .. } => qualified(schema, name),
@@ -83,9 +82,7 @@ impl Session {
             let keys = t.computed_keys.iter_mut().flat_map(|k| k.keys.iter_mut().chain(&mut k.filter));
             let texts = t.checks.iter_mut().map(|c| &mut c.1).chain(t.generated.iter_mut().flatten()).chain(keys);
             for text in texts {
-                // Within brackets a column is no output column that would have to keep its name.
-                let inner = renamed(("SELECT (", &format!("){from}")), text, &rename, &names)?;
-                *text = inner;
+                *text = renamed(("SELECT ", &from), text, &rename, &names)?;
             }
         }
         item.desc.names[column] = to.clone();

@@ -34,7 +34,9 @@ impl Session {
         let mut sql = match &item.kind {
             ItemKind::View { query, check, .. } => {
                 let check = check.map(|c| format!(" WITH {} CHECK OPTION", c.word().to_uppercase()));
-                format!("CREATE VIEW {} ({}) AS {query}{}", name(), names(), check.unwrap_or_default())
+                let flags = item.options.iter().map(|(n, v)| format!("{n} = {}", quote_ident(v))).collect::<Vec<_>>().join(", ");
+                let flags = if flags.is_empty() { flags } else { format!(" WITH ({flags})") };
+                format!("CREATE VIEW {} ({}){flags} AS {query}{}", name(), names(), check.unwrap_or_default())
             }
             ItemKind::MaterializedView { query, quarantine } => {
                 let options = if *quarantine { " WITH (ON ERROR = 'quarantine')" } else { "" };

@@ -13,8 +13,7 @@ use crate::coordinator::keys::OwnKeys;
 use crate::coordinator::request::{Op, Request, WriteTxn};
 use repr::error::state;
 use repr::{ColType, Deltas, GlobalId, SqlError, Timestamp};
-use sql::ast::Statement;
-use sql::ast::TransactionMode;
+use sql::ast::{ObjectKind, Statement, TransactionMode};
 use sql::plan::{CopySource, Plan, WithItem};
 use std::collections::BTreeMap;
 use storage::StoreHandle;
@@ -110,7 +109,7 @@ pub fn queries(plan: &Plan) -> bool {
 
 /// Whether a statement may run in a failed block.
 pub fn ends(parsed: &sql::ParsedStatement) -> bool {
-    matches!(parsed.statement, Statement::Commit { .. } | Statement::Rollback { .. } | Statement::RollbackTo(_))
+    matches!(parsed.statement, Statement::Commit { .. } | Statement::Rollback { .. } | Statement::RollbackTo(_) | Statement::PrepareTransaction)
 }
 
 pub fn in_failed_block() -> SqlError {
@@ -214,6 +213,14 @@ impl Session {
         let alone = match s {
             Statement::CreateIndex(i) if i.concurrently => "CREATE INDEX CONCURRENTLY",
             Statement::Drop(d) if d.concurrently => "DROP INDEX CONCURRENTLY",
+            Statement::FinishPrepared { word, .. } => word,
+            Statement::Reindex(r) => match r.kind {
+                _ if r.concurrently => "REINDEX CONCURRENTLY",
+                Some(ObjectKind::Schema) => "REINDEX SCHEMA",
+                Some(ObjectKind::Database) => "REINDEX DATABASE",
+                None => "REINDEX SYSTEM",
+                _ => "",
+            },
             _ => "",
         };
         if !alone.is_empty() && self.txn.in_block() {
@@ -354,6 +361,17 @@ impl Session {
         self.commit().await?;
         self.chain(next)?;
         Ok(Response::Tag("COMMIT".into()))
+    }
+
+    /// PREPARE TRANSACTION, as where none may be prepared: what it would have kept is undone.
+    pub(super) fn prepare_transaction(&mut self) -> Result<Response, SqlError> {
+        let open = self.txn.in_block() && !self.txn.is_failed();
+        let tag = self.rollback_statement(false)?;
+        if !open {
+            return Ok(tag);
+        }
+        let e = SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "prepared transactions are disabled");
+        Err(e.with_hint("Set max_prepared_transactions to a nonzero value."))
     }
 
     pub(super) fn rollback_statement(&mut self, chain: bool) -> Result<Response, SqlError> {
@@ -708,7 +726,7 @@ fn ddl_verb(plan: &Plan) -> &'static str {
         | Plan::AlterRenameConstraint { .. }
         | Plan::AlterSetSchema { .. }
         | Plan::AlterOptions { .. }
-        | Plan::AlterViewCheck { .. }
+        | Plan::AlterViewOptions { .. }
         | Plan::AlterViewDefaults { .. }
         | Plan::AlterSecret { .. }
         | Plan::AlterOwner { .. } => "ALTER",

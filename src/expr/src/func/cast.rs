@@ -278,7 +278,7 @@ pub const FUNCS: &[Entry] = &[
     f1!(["bpchar_name"], super::lift::Str => String, |s| text::truncate_name(s.trim_end_matches(' ')).to_owned()),
     f1!(["xid8toxid"], u64 => u32, |x| x as u32),
     f1!(["text_char"], super::lift::Str => String, text::first_byte),
-    f1!(["chartoi4"], super::lift::Str => i32, |s| s.bytes().next().map_or(0, |b| i32::from(b as i8))),
+    f1!(["chartoi4"], super::lift::Str => i32, |s| i32::from(text::char_byte(s) as i8)),
     f1!(? ["i4tochar"], i32 => String, |i| match i {
         0 => Ok(String::new()),
         1..=127 => Ok(char::from(i as u8).to_string()),

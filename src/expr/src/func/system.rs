@@ -843,8 +843,12 @@ pub const FUNCS: &[Entry] = &[
             _ => Value::Null,
         })
     ),
-    val!(["pg_relation_is_updatable"], |_, _| Ok(Value::Int4(0))),
-    val!(["pg_column_is_updatable"], |_, _| Ok(Value::Bool(false))),
+    val!(["pg_relation_is_updatable"], |a, call| Ok(Value::Int4(call.ctx.catalog.updatable(oid_of(&a[0]), None)))),
+    val!(["pg_column_is_updatable"], |a, call| {
+        // UPDATE and DELETE, as the standard defines it.
+        let column = a[1].as_i64().filter(|c| *c > 0);
+        Ok(Value::Bool(column.is_some() && call.ctx.catalog.updatable(oid_of(&a[0]), column) & 20 == 20))
+    }),
     val!(["pg_tablespace_location"], |_, _| Ok(Value::text(""))),
     f1!(? ["pg_size_pretty"], i64 => String, |n| size_pretty(&Numeric::from_i128(n.into()))),
     f1!(? ["pg_size_pretty_numeric"], repr::Numeric => String, |n| size_pretty(&n)),

@@ -159,18 +159,26 @@ pub fn from_text(text: &str, ty: &SqlType, typmod: i32, style: &TextStyle) -> Re
 pub fn first_byte(text: &str) -> String {
     if let [b'\\', digits @ ..] = text.as_bytes() {
         if digits.len() == 3 && digits.iter().all(|d| (b'0'..=b'7').contains(d)) {
-            let byte = digits.iter().fold(0u32, |v, d| v * 8 + u32::from(d - b'0')) as u8;
-            return match byte {
-                0 => String::new(),
-                1..128 => char::from(byte).to_string(),
-                _ => text.to_owned(),
-            };
+            return char_of_byte(char_byte(text));
         }
     }
-    match text.bytes().next() {
-        None => String::new(),
-        Some(b) if b < 128 => char::from(b).to_string(),
-        Some(b) => format!("\\{b:03o}"),
+    char_of_byte(text.bytes().next().unwrap_or(0))
+}
+
+/// The byte that a value of the type "char" is, 0 for the empty one.
+pub fn char_byte(value: &str) -> u8 {
+    match value.as_bytes() {
+        [b'\\', digits @ ..] if digits.len() == 3 => digits.iter().fold(0u32, |v, d| v * 8 + u32::from(d.wrapping_sub(b'0') & 7)) as u8,
+        bytes => bytes.first().copied().unwrap_or(0),
+    }
+}
+
+/// The value of the type "char" that a byte is.
+pub fn char_of_byte(byte: u8) -> String {
+    match byte {
+        0 => String::new(),
+        1..128 => char::from(byte).to_string(),
+        _ => format!("\\{byte:03o}"),
     }
 }
 

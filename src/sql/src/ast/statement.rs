@@ -103,6 +103,14 @@ pub enum Statement {
     Rollback {
         chain: bool,
     },
+    PrepareTransaction,
+    /// COMMIT PREPARED and ROLLBACK PREPARED.
+    FinishPrepared {
+        word: &'static str,
+        name: String,
+    },
+    Checkpoint,
+    Reindex(Box<Reindex>),
     Savepoint(Ident),
     ReleaseSavepoint(Ident),
     RollbackTo(Ident),
@@ -410,4 +418,12 @@ pub enum ExplainTarget {
     View(ObjectName),
     MaterializedView(ObjectName),
     Index(ObjectName),
+}
+
+/// `REINDEX kind [CONCURRENTLY] name`. `kind`: an index, a table, a schema, a database; None for SYSTEM.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reindex {
+    pub kind: Option<ObjectKind>,
+    pub name: ObjectName,
+    pub concurrently: bool,
 }

@@ -792,7 +792,7 @@ impl Parser<'_> {
         self.next();
         self.expect_kw("on")?;
         let others = ["aggregate", "cast", "collation", "conversion", "event", "foreign", "function", "large", "operator", "policy", "procedural", "procedure"];
-        let more = ["publication", "routine", "rule", "server", "statistics", "subscription", "tablespace", "text", "transform", "trigger", "database", "role"];
+        let more = ["publication", "routine", "rule", "server", "statistics", "subscription", "tablespace", "text", "transform", "trigger", "role"];
         if self.is_any_kw(&others) || self.is_any_kw(&more) {
             let Tok::Word(w) = self.tok() else { return Err(self.error()) };
             let what = format!("COMMENT ON {}", w.to_uppercase());

@@ -21,15 +21,15 @@ impl Parser<'_> {
             }
             "commit" | "end" => {
                 self.next();
-                if self.is_kw("prepared") {
-                    return Err(SqlError::unsupported("COMMIT PREPARED", "use COMMIT").at(self.pos()));
+                if w == "commit" && self.eat_kw("prepared") {
+                    return Ok(Some(Statement::FinishPrepared { word: "COMMIT PREPARED", name: self.string()? }));
                 }
                 Statement::Commit { chain: self.chain()? }
             }
             "rollback" | "abort" => {
                 self.next();
-                if self.is_kw("prepared") {
-                    return Err(SqlError::unsupported("ROLLBACK PREPARED", "use ROLLBACK").at(self.pos()));
+                if w == "rollback" && self.eat_kw("prepared") {
+                    return Ok(Some(Statement::FinishPrepared { word: "ROLLBACK PREPARED", name: self.string()? }));
                 }
                 let _ = self.eat_kw("work") || self.eat_kw("transaction");
                 if self.eat_kw("to") {
@@ -74,8 +74,10 @@ impl Parser<'_> {
             "show" => self.show()?,
             "prepare" => {
                 self.next();
-                if self.is_kw("transaction") {
-                    return Err(SqlError::unsupported("PREPARE TRANSACTION", "use COMMIT").at(self.pos()));
+                if self.is_kw("transaction") && matches!(self.tok_at(1), Tok::String(_)) {
+                    self.next();
+                    self.string()?;
+                    return Ok(Some(Statement::PrepareTransaction));
                 }
                 let name = self.col_id()?;
                 let types = if self.is_punct("(") { self.parens(|p| p.comma_list(Self::type_name))? } else { Vec::new() };

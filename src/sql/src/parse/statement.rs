@@ -20,6 +20,11 @@ impl Parser<'_> {
             "update" => Ok(Statement::Update(Box::new(self.update(None)?))),
             "delete" => Ok(Statement::Delete(Box::new(self.delete(None)?))),
             "merge" => Ok(Statement::Merge(Box::new(self.merge(None)?))),
+            "checkpoint" => {
+                self.next();
+                Ok(Statement::Checkpoint)
+            }
+            "reindex" => self.reindex(),
             "lock" => {
                 self.next();
                 self.lock()
@@ -106,26 +111,48 @@ impl Parser<'_> {
         Ok(Statement::Lock(names))
     }
 
+    fn reindex(&mut self) -> Result<Statement, SqlError> {
+        self.next();
+        let mut concurrently = false;
+        if self.is_punct("(") {
+            self.parens(|p| {
+                p.comma_list(|p| {
+                    let option = p.col_label()?;
+                    let value = if p.is_punct(",") || p.is_punct(")") { OptionValue::None } else { p.option_value()? };
+                    let off = match &value {
+                        OptionValue::Bool(on) => !on,
+                        OptionValue::Word(w) | OptionValue::String(w) | OptionValue::Number(w) => matches!(w.as_str(), "off" | "false" | "0"),
+                        _ => false,
+                    };
+                    match option.name.as_str() {
+                        "verbose" | "tablespace" => {}
+                        "concurrently" => concurrently = !off,
+                        other => {
+                            let m = format!("unrecognized REINDEX option \"{other}\"");
+                            return Err(SqlError::new(repr::error::state::SYNTAX_ERROR, m).at(option.pos));
+                        }
+                    }
+                    Ok(())
+                })
+            })?;
+        }
+        let kind = match self.next() {
+            Tok::Word(w) if w == "index" => Some(ObjectKind::Index),
+            Tok::Word(w) if w == "table" => Some(ObjectKind::Table),
+            Tok::Word(w) if w == "schema" => Some(ObjectKind::Schema),
+            Tok::Word(w) if w == "database" => Some(ObjectKind::Database),
+            Tok::Word(w) if w == "system" => None,
+            _ => return Err(self.error()),
+        };
+        concurrently |= self.eat_kw("concurrently");
+        let name = self.object_name()?;
+        Ok(Statement::Reindex(Box::new(Reindex { kind, name, concurrently })))
+    }
+
     /// A statement that Postgres has and we do not; anything else is a syntax error.
     fn unsupported(&mut self, w: &str) -> Result<Statement, SqlError> {
-        const KNOWN: &[&str] = &[
-            "analyze",
-            "analyse",
-            "vacuum",
-            "grant",
-            "revoke",
-            "listen",
-            "notify",
-            "unlisten",
-            "cluster",
-            "reindex",
-            "checkpoint",
-            "call",
-            "load",
-            "security",
-            "import",
-            "reassign",
-        ];
+        const KNOWN: &[&str] =
+            &["analyze", "analyse", "vacuum", "grant", "revoke", "listen", "notify", "unlisten", "cluster", "call", "load", "security", "import", "reassign"];
         if !KNOWN.contains(&w) {
             return Err(self.error());
         }

@@ -48,7 +48,7 @@ impl Parser<'_> {
         Ok(DdlOption { name: name.to_lowercase(), value, pos })
     }
 
-    fn option_value(&mut self) -> Result<OptionValue, SqlError> {
+    pub(super) fn option_value(&mut self) -> Result<OptionValue, SqlError> {
         let err = self.error();
         Ok(match self.tok().clone() {
             Tok::String(s) => {

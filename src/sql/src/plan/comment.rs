@@ -6,6 +6,34 @@ use crate::catalog::{ObjectRef, RelationKind};
 use repr::SqlType;
 
 impl Binder<'_> {
+    /// What REINDEX names. Errors: 42P01, 42809, 3F000, 0A000 for another database.
+    pub fn reindexed(&self, r: &ast::Reindex) -> Result<(), SqlError> {
+        let wrong = |is: &str| Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not {is}", r.name.last())));
+        match r.kind {
+            Some(ObjectKind::Schema) if !self.catalog.schema_exists(r.name.last()) => {
+                Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{}\" does not exist", r.name)))
+            }
+            Some(ObjectKind::Schema) => Ok(()),
+            Some(ObjectKind::Database) | None if r.name.last() != self.catalog.database() => {
+                Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "can only reindex the currently open database"))
+            }
+            Some(ObjectKind::Database) | None => Ok(()),
+            Some(kind) => {
+                let index = self.catalog.resolve_object(ObjectKind::Index, &r.name.parts).is_some();
+                let relation = self.catalog.resolve_relation(&r.name.parts)?.filter(|r| !matches!(r.kind, RelationKind::Other));
+                // The index of a key is no object of its own.
+                let known = index || relation.is_some() || self.catalog.eval_ctx().catalog.relation_oid(&r.name.parts).is_some();
+                match (kind, relation) {
+                    _ if !known => Err(SqlError { position: None, ..self.undefined_relation(&r.name) }),
+                    (ObjectKind::Index, None) => Ok(()),
+                    (ObjectKind::Index, Some(_)) => wrong("an index"),
+                    (_, Some(r)) if matches!(r.kind, RelationKind::Table | RelationKind::MaterializedView | RelationKind::Source) => Ok(()),
+                    _ => wrong("a table or materialized view"),
+                }
+            }
+        }
+    }
+
     /// What COMMENT ON names. Errors: 42P01, 42703, 42704, 3F000 for what does not exist.
     pub fn commented(&self, kind: ObjectKind, name: &ObjectName, constraint: Option<&ast::Ident>) -> Result<Commented, SqlError> {
         if let Some(c) = constraint {
@@ -19,6 +47,10 @@ impl Binder<'_> {
             return Ok(Commented::Constraint { object, name: c.name.clone() });
         }
         match kind {
+            ObjectKind::Database => match name.parts.as_slice() {
+                [database] => Ok(Commented::Database { exists: *database == self.catalog.database(), name: database.clone() }),
+                _ => Err(SqlError::new(state::SYNTAX_ERROR, "database name cannot be qualified").at(name.pos)),
+            },
             ObjectKind::Schema => match name.parts.as_slice() {
                 [schema] if self.catalog.schema_exists(schema) => Ok(Commented::Schema(schema.clone())),
                 _ => Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))),

@@ -84,8 +84,10 @@ impl Binder<'_> {
                 false => e,
             }
         })?;
+        let mut like = Vec::new();
         for (at, l, rel) in likes {
             self.take_from(&mut shape, &name.name, at, l, &rel)?;
+            like.push(LikePlan { rel: rel.id, at, indexes: l.indexes, comments: l.comments });
         }
         // What is NOT VALID is valid: there are no rows.
         let TableShape { desc, defaults, generated, checks, unique, foreign, equal_nulls, include, deferral, sequences, .. } = shape;
@@ -106,6 +108,7 @@ impl Binder<'_> {
             sequences,
             domains: self.depends_on(),
             options: plain_options(&c.options),
+            like,
         })))
     }
 
@@ -132,7 +135,7 @@ impl Binder<'_> {
             }
         }
         if l.indexes {
-            for (n, (key, columns)) in rel.unique.iter().enumerate() {
+            for (n, (key, columns)) in rel.unique.iter().enumerate().filter(|(_, u)| !rel.def.unique_indexes.contains(&u.0)) {
                 let columns: Vec<usize> = columns.iter().map(|c| at + c).collect();
                 let primary = n == 0 && rel.def.has_primary_key;
                 if primary && shape.unique.iter().any(|u| u.2) {
@@ -449,19 +452,20 @@ impl Binder<'_> {
         }
     }
 
-    /// ALTER VIEW SET, or RESET where an option has no value. Errors: 0A000 for other options than `check_option`.
+    /// ALTER VIEW SET, or RESET where an option has no value. Errors: 22023 for options that a view does not have.
     fn alter_view_options(&self, name: &ObjectName, view: ObjectRef, options: Vec<(String, Option<String>)>) -> Result<Plan, SqlError> {
         let rel = self.named_relation(name)?;
         let Some(def) = &rel.view else { return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a view", rel.name.name))) };
-        let mut check = def.check;
+        let (mut check, mut flags) = (def.check, Vec::new());
         for (option, value) in options {
-            if option != "check_option" {
-                let what = format!("the option \"{option}\" of a view");
-                return Err(SqlError::unsupported(what, "check_option is known; a view is read with the rights of who reads it"));
+            if option == "check_option" {
+                check = value.map(|v| self.checked(&v.to_ascii_lowercase(), &crate::parse::parse_query(&def.query)?)).transpose()?;
+                continue;
             }
-            check = value.map(|v| self.checked(&v.to_ascii_lowercase(), &crate::parse::parse_query(&def.query)?)).transpose()?;
+            view_flag(&option, value.as_deref())?;
+            flags.push((option, value));
         }
-        Ok(Plan::AlterViewCheck { view, check })
+        Ok(Plan::AlterViewOptions { view, check, flags })
     }
 
     /// What CREATE SCHEMA makes in it: sequences, tables, views, indexes. Errors: 42P15 for what names another schema.
@@ -947,5 +951,16 @@ fn alter_tag(kind: ObjectKind) -> &'static str {
         ObjectKind::Schema => "ALTER SCHEMA",
         ObjectKind::Sequence => "ALTER SEQUENCE",
         _ => "ALTER TABLE",
+    }
+}
+
+/// Tests an option of a view that says who may see what. All may see all here, so that it changes nothing. Errors: 22023.
+pub fn view_flag(name: &str, value: Option<&str>) -> Result<(), SqlError> {
+    if !matches!(name, "security_barrier" | "security_invoker") {
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized parameter \"{name}\"")));
+    }
+    match value.map(str::to_ascii_lowercase).as_deref() {
+        None | Some("true" | "on" | "1" | "yes" | "t" | "y" | "false" | "off" | "0" | "no" | "f" | "n") => Ok(()),
+        Some(other) => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid value for boolean option \"{name}\": {other}"))),
     }
 }

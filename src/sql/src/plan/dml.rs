@@ -64,7 +64,7 @@ impl Binder<'_> {
         let after = env.push(Rc::new(Level::new(vec![seen.item.clone()], Clause::Returning)));
         let returning = self.returning(&i.returning, &after, seen.computed())?;
         let source = SelectPlan { depends_on: self.depends_on(), ..source };
-        Ok(Plan::Insert(Box::new(InsertPlan { table: rel.id, source, late, on_conflict, returning, checks: checks_through(&rel, seen) })))
+        target.allowed(Plan::Insert(Box::new(InsertPlan { table: rel.id, source, late, on_conflict, returning, checks: checks_through(&rel, seen) })))
     }
 
     /// What the values of an INSERT go to: the columns or parts written, else all columns.
@@ -496,7 +496,7 @@ impl Binder<'_> {
         let after = env.push(Rc::new(Level::new(items, Clause::Returning)));
         let returning = self.returning(&u.returning, &after, new.computed())?;
         let checks = checks_through(&rel, seen);
-        Ok(Plan::Update(Box::new(UpdatePlan { table: rel.id, arity: n, rows, returning, checks, depends_on: self.depends_on() })))
+        target.allowed(Plan::Update(Box::new(UpdatePlan { table: rel.id, arity: n, rows, returning, checks, depends_on: self.depends_on() })))
     }
 
     /// What is wrong with SET: PostgreSQL reads all values before it looks at the columns.
@@ -519,7 +519,7 @@ impl Binder<'_> {
         let (rows, level, here) = self.target_rows(&target, &seen, &d.using, d.filter.as_ref(), env)?;
         level.calls.clause.set(Clause::Returning);
         let returning = self.returning(&d.returning, &here, Vec::new())?;
-        Ok(Plan::Delete(Box::new(DeletePlan { table: rel.id, arity: rel.desc.arity(), rows, returning, depends_on: self.depends_on() })))
+        target.allowed(Plan::Delete(Box::new(DeletePlan { table: rel.id, arity: rel.desc.arity(), rows, returning, depends_on: self.depends_on() })))
     }
 
     fn returning(&self, targets: &[ast::Target], env: &Env, computed: Vec<Vec<HirScalar>>) -> Result<Option<ReturningPlan>, SqlError> {
@@ -673,11 +673,12 @@ pub fn target_item(name: &str, rel: &Relation, alias: bool) -> NsItem {
         rel_oid: rel.oid,
         row_oid: if rel.row_type_oid == 0 { ::expr::catalog::pseudo::RECORD } else { rel.row_type_oid },
         row_names: None,
+        aliased: 0,
         ..item(name, &rel.desc, 0)
     }
 }
 
-fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
+pub(super) fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
     let cols = desc.names.iter().zip(&desc.types).enumerate().map(|(i, (n, t))| NsCol { name: n.clone(), pos: from + i, ty: t.clone(), whole: None }).collect();
     NsItem {
         name: name.to_owned(),
@@ -687,6 +688,7 @@ fn item(name: &str, desc: &RelDesc, from: usize) -> NsItem {
         cols_visible: true,
         row_oid: ::expr::catalog::pseudo::RECORD,
         row_names: None,
+        aliased: 0,
         hidden: None,
         rel_oid: 0,
         rel: None,

@@ -161,6 +161,8 @@ fn comparable(a: &SqlType, b: &SqlType) -> bool {
     let (a, b) = (a.base(), b.base());
     let whole = |t: &SqlType| matches!(t, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
     let wider = |t: &SqlType| whole(t) || matches!(t, SqlType::Numeric | SqlType::Float4 | SqlType::Float8);
-    let text = |t: &SqlType| matches!(t, SqlType::Text | SqlType::Varchar);
-    a == b || whole(a) && wider(b) || text(a) && text(b)
+    let text = |t: &SqlType| matches!(t, SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Name);
+    let float = |t: &SqlType| matches!(t, SqlType::Float4 | SqlType::Float8);
+    let day = |t: &SqlType| matches!(t, SqlType::Date | SqlType::Timestamp);
+    a == b || whole(a) && wider(b) || text(a) && text(b) || float(a) && float(b) || day(a) && day(b)
 }

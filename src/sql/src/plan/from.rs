@@ -200,7 +200,6 @@ impl Binder<'_> {
             }
         }
         let rel = self.resolve_relation(name)?;
-        self.note_alias(name, alias.is_some());
         let (hir, mut order) = ordered(self.relation_hir(&rel, name.pos)?);
         let mut types = rel.desc.types.clone();
         types.extend(hir.types().into_iter().skip(types.len()));
@@ -224,7 +223,9 @@ impl Binder<'_> {
         if let Some(a) = alias {
             apply_columns(&mut item, a)?;
             item.row_names = (!a.columns.is_empty() && item.row_oid != pseudo::RECORD).then(|| rel.desc.names.clone());
+            item.aliased = a.columns.len();
         }
+        self.note_alias(name, alias.map(|a| a.name.pos), &item);
         let system = matches!(rel.kind, RelationKind::Builtin);
         Ok(Part { hir, types, items: vec![item], order, natural, system })
     }
@@ -570,6 +571,7 @@ impl Binder<'_> {
         };
         if let Some(a) = alias {
             // The join as a whole has a name: what is inside cannot be named any more.
+            part.items.iter().for_each(|i| self.note_whole(i));
             let cols: Vec<NsCol> = visible(&part.items).cloned().collect();
             let mut item = NsItem {
                 name: a.name.name.clone(),
@@ -579,6 +581,7 @@ impl Binder<'_> {
                 cols_visible: true,
                 row_oid: pseudo::RECORD,
                 row_names: None,
+                aliased: 0,
                 hidden: None,
                 rel_oid: 0,
                 rel: None,
@@ -678,6 +681,7 @@ impl Binder<'_> {
             cols_visible: vis,
             row_oid: pseudo::RECORD,
             row_names: None,
+            aliased: 0,
             hidden: None,
             rel_oid: 0,
             rel: None,
@@ -776,6 +780,7 @@ fn named_item(name: &str, names: Vec<String>, types: &[ColType]) -> NsItem {
         cols_visible: true,
         row_oid: pseudo::RECORD,
         row_names: None,
+        aliased: 0,
         hidden: None,
         rel_oid: 0,
         rel: None,

@@ -2,13 +2,14 @@
 
 use super::ddl::row_scalar;
 use super::naming::{distinct_words, object_name};
-use super::scope::Clause;
+use super::scope::{Clause, Env, Level};
 use super::statement::{plain_options, quote_ident};
 use super::*;
-use crate::ast::{self, ObjectKind};
+use crate::ast::{self, ObjectKind, Span};
 use crate::catalog::RelationKind;
 use crate::hir::HirScalar;
 use crate::parse::ParsedStatement;
+use std::rc::Rc;
 
 impl Binder<'_> {
     pub fn create_index(&self, p: &ParsedStatement, i: &ast::CreateIndex) -> Result<Plan, SqlError> {
@@ -43,7 +44,9 @@ impl Binder<'_> {
             }
             words.push("primary".to_owned());
         }
-        let env = self.row_env(&rel.name.name, &rel.desc, Clause::Index);
+        let item = super::scope::NsItem { schema: Some(rel.name.schema.clone()), ..super::dml::item(&rel.name.name, &rel.desc, 0) };
+        let env = Env::default().push(Rc::new(Level::new(vec![item], Clause::Index)));
+        let text = |span: Span| super::text::bare_columns(p.slice(span), &rel.name.name);
         let mut order_sql = vec![String::new(); keys.len()];
         let hash = i.method.as_deref() == Some("hash");
         if hash && i.keys.iter().any(|k| k.0.desc || k.0.nulls_first.is_some()) {
@@ -73,15 +76,16 @@ impl Binder<'_> {
             let mut collated = String::new();
             key_sql.push(match &*o.expr.kind {
                 ast::ExprKind::Collate { arg, collation } => match &*arg.kind {
-                    ast::ExprKind::Column(parts) if parts.len() == 1 => {
+                    ast::ExprKind::Column(parts) if !parts.is_empty() => {
                         if let Some(c) = collation.last().filter(|c| *c != "default") {
                             collated = format!(" COLLATE \"{c}\"");
                         }
-                        quote_ident(&parts[0].name)
+                        quote_ident(&parts[parts.len() - 1].name)
                     }
-                    _ => p.slice(*span).to_owned(),
+                    _ => text(*span),
                 },
-                _ => p.slice(*span).to_owned(),
+                ast::ExprKind::Column(parts) if !parts.is_empty() => quote_ident(&parts[parts.len() - 1].name),
+                _ => text(*span),
             });
             // As PostgreSQL shows it: what is not the default.
             let class = i.opclasses.iter().find(|c| c.0 == n && c.1.last().ends_with("_pattern_ops")).map(|c| format!(" {}", c.1.last()));
@@ -102,7 +106,7 @@ impl Binder<'_> {
             if !s.is_immutable(&rel.desc.types) {
                 return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "functions in index predicate must be marked IMMUTABLE"));
             }
-            filter_sql = Some(p.slice(*span).to_owned());
+            filter_sql = Some(text(*span));
         }
         for c in &i.include {
             self.column_of(&rel, c).map_err(|_| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", c.name)).at(c.pos))?;

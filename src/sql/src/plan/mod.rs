@@ -87,7 +87,7 @@ pub(crate) mod walk;
 /// Window functions.
 mod window;
 
-pub use ddl::{with_article, TableShape};
+pub use ddl::{view_flag, with_article, TableShape};
 pub use naming::object_name;
 pub use scope::check_column_name;
 pub use statement::{
@@ -127,6 +127,8 @@ pub(crate) struct Binder<'a> {
 struct Params {
     types: Vec<Option<SqlType>>,
     values: Option<Vec<(Value, SqlType)>>,
+    /// Where parameters stand that had no type there and got none.
+    untyped: Vec<(usize, Pos)>,
     /// Types are fixed from outside: a parameter beyond them does not exist.
     closed: bool,
 }

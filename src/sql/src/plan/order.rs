@@ -214,6 +214,7 @@ impl Binder<'_> {
             cols_visible: true,
             row_oid: pseudo::RECORD,
             row_names: None,
+            aliased: 0,
             hidden: None,
             rel_oid: 0,
             rel: None,

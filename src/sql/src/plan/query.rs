@@ -228,8 +228,17 @@ impl Binder<'_> {
         level.calls.clause.set(Clause::OrderBy);
         let mut sort: Vec<SortItem> = order_by.iter().map(|o| self.sort_item(o, &targets, &here)).collect::<Result<_, _>>()?;
         let keys = self.group_keys(s, &level, &here, &targets)?;
+        level.calls.clause.set(Clause::DistinctOn);
+        let mut distinct_on: Vec<HirScalar> = match &s.distinct {
+            Distinct::On(es) => es.iter().map(|e| self.output_or_input(e, &targets, &here, "DISTINCT ON")).collect::<Result<_, _>>()?,
+            _ => Vec::new(),
+        };
+        let on: Vec<bool> = targets.iter().map(|t| distinct_on.contains(&t.expr)).collect();
+        for d in distinct_on.iter_mut().filter(|d| d.typ().ty == SqlType::Unknown) {
+            *d = self.text_if_unknown(d.clone(), q.pos)?;
+        }
         // What the result is ordered, grouped or made distinct by has a type of its own, whatever is around the query.
-        let compared = |i: usize, e: &HirScalar| matches!(s.distinct, Distinct::Distinct) || sort.iter().any(|k| k.target == Some(i)) || keys.has(e);
+        let compared = |i: usize, e: &HirScalar| matches!(s.distinct, Distinct::Distinct) || sort.iter().any(|k| k.target == Some(i)) || keys.has(e) || on[i];
         for (i, t) in targets.iter_mut().enumerate() {
             if literals[i].is_some() {
                 let text = self.text_if_unknown(t.expr.clone(), t.pos)?;
@@ -238,11 +247,6 @@ impl Binder<'_> {
                 }
             }
         }
-        level.calls.clause.set(Clause::DistinctOn);
-        let mut distinct_on: Vec<HirScalar> = match &s.distinct {
-            Distinct::On(es) => es.iter().map(|e| self.output_or_input(e, &targets, &here, "DISTINCT ON")).collect::<Result<_, _>>()?,
-            _ => Vec::new(),
-        };
         for (e, what) in [(&q.offset, "OFFSET"), (&q.limit, "LIMIT")] {
             if let Some(e) = e {
                 self.no_variables(e, &level, env, what)?;

@@ -42,7 +42,7 @@ impl Binder<'_> {
             ExprKind::Not(x) => Ok(HirScalar::Not(Box::new(self.condition(x, env, "NOT")?))),
             ExprKind::IsNull { arg, not } => {
                 let x = self.expr(arg, env)?;
-                let x = self.text_if_unknown(x, arg.pos)?;
+                let x = self.untyped_or_text(x, arg.pos)?;
                 if matches!(x.typ().ty.base(), SqlType::Record(_)) {
                     let x = self.without_domain(x)?;
                     let name = if *not { "record_is_not_null" } else { "record_is_null" };
@@ -192,6 +192,17 @@ impl Binder<'_> {
         }
         let text = HirScalar::Literal(Value::Text(n.to_owned()), SqlType::Unknown.not_null());
         self.coerce(text, &SqlType::Numeric.not_null(), CastContext::Explicit, pos)
+    }
+
+    /// As [`Binder::text_if_unknown`], where a parameter gets no type: another place must give it one, and before.
+    pub fn untyped_or_text(&self, e: HirScalar, pos: Pos) -> Result<HirScalar, SqlError> {
+        if let HirScalar::Parameter(n, t) = &e {
+            if t.ty == SqlType::Unknown {
+                self.params.borrow_mut().untyped.push((*n, pos));
+                return Ok(e);
+            }
+        }
+        self.text_if_unknown(e, pos)
     }
 
     /// A literal that nothing else gives a type is text.

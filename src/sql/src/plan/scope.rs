@@ -106,6 +106,8 @@ pub struct NsItem {
     pub row_oid: u32,
     /// The names of the row type's fields, where the alias gives the columns others.
     pub row_names: Option<Vec<String>>,
+    /// How many of the first columns have their names from the alias.
+    pub aliased: usize,
     /// The relation's own name where an alias hides it.
     pub hidden: Option<String>,
     /// `pg_class.oid` of a relation: what `tableoid` reads; 0 otherwise.
@@ -131,6 +133,19 @@ pub struct Level {
 impl Level {
     pub fn new(items: Vec<NsItem>, clause: Clause) -> Level {
         Level { items, calls: Calls::new(clause), order: Vec::new() }
+    }
+
+    /// The column of a join without a name, as that of the relation in it that it is, if one can be named.
+    pub fn named_owner<'i>(&'i self, item: &'i NsItem, i: usize) -> (&'i NsItem, usize) {
+        let of = |o: &'i NsItem| {
+            let same = |c: &NsCol| c.name == item.cols[i].name;
+            let at = o.cols.iter().position(|c| same(c) && c.pos == item.cols[i].pos)?;
+            (o.rel_visible && !o.name.is_empty() && o.cols.iter().filter(|c| same(c)).count() == 1).then_some((o, at))
+        };
+        if item.rel_visible && !item.name.is_empty() {
+            return (item, i);
+        }
+        self.items.iter().find_map(of).unwrap_or((item, i))
     }
 }
 
@@ -366,6 +381,7 @@ impl Binder<'_> {
                 }
             }
             if let Some((item, i)) = found {
+                let (item, i) = node.level.named_owner(item, i);
                 // One relation's columns in its own query need none.
                 let alone = level == 0 && node.level.items.len() == 1;
                 let reachable = item.rel_visible && !item.name.is_empty() && !alone;

@@ -26,11 +26,15 @@ fn describe_inner(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Op
     b.params.borrow_mut().types = params.to_vec();
     let plan = b.statement(stmt, &stmt.statement)?;
     let mut types = Vec::new();
+    let unknown = |i: usize| format!("could not determine data type of parameter ${}", i + 1);
     for (i, t) in b.params.borrow().types.iter().enumerate() {
         match t {
             Some(t) => types.push(t.clone()),
-            None => return Err(SqlError::new(state::INDETERMINATE_DATATYPE, format!("could not determine data type of parameter ${}", i + 1))),
+            None => return Err(SqlError::new(state::INDETERMINATE_DATATYPE, unknown(i))),
         }
+    }
+    if let Some((n, pos)) = b.params.borrow().untyped.first() {
+        return Err(SqlError::new(state::AMBIGUOUS_PARAMETER, unknown(*n)).at(*pos));
     }
     let (origins, depends_on) = match &plan {
         Plan::Select(s) => (origins(s), s.depends_on.clone()),
@@ -194,7 +198,13 @@ pub fn result_of(plan: &Plan) -> Option<RelDesc> {
         Plan::ShowAll => Some(text_columns(&["name", "setting", "description"])),
         Plan::Show(s) => Some(s.desc.clone()),
         Plan::ShowCreate { .. } => Some(text_columns(&["name", "create_sql"])),
-        Plan::Explain(_) => Some(text_columns(&["QUERY PLAN"])),
+        Plan::Explain(e) => {
+            let mut desc = text_columns(&["QUERY PLAN"]);
+            if e.options.iter().rev().find(|o| o.0 == "format").is_some_and(|o| o.1.eq_ignore_ascii_case("json")) {
+                desc.types[0].ty = SqlType::Json;
+            }
+            Some(desc)
+        }
         _ => None,
     }
 }
@@ -311,6 +321,13 @@ impl Binder<'_> {
             }
             Statement::Commit { chain } => Ok(Plan::Commit { chain: *chain }),
             Statement::Rollback { chain } => Ok(Plan::Rollback { chain: *chain }),
+            Statement::PrepareTransaction => Ok(Plan::PrepareTransaction),
+            Statement::FinishPrepared { name, .. } => {
+                Err(SqlError::new(state::UNDEFINED_OBJECT, format!("prepared transaction with identifier \"{name}\" does not exist")))
+            }
+            // What was acknowledged is durable, and an index holds what its relation does: there is nothing left to do.
+            Statement::Checkpoint => Ok(Plan::Nothing { tag: "CHECKPOINT", notice: None }),
+            Statement::Reindex(r) => self.reindexed(r).map(|()| Plan::Nothing { tag: "REINDEX", notice: None }),
             Statement::Savepoint(n) => Ok(Plan::Savepoint(n.name.clone())),
             Statement::ReleaseSavepoint(n) => Ok(Plan::ReleaseSavepoint(n.name.clone())),
             Statement::RollbackTo(n) => Ok(Plan::RollbackTo(n.name.clone())),

@@ -101,6 +101,8 @@ impl Binder<'_> {
         let mut types = vec![(x.typ().ty, arg.pos)];
         types.extend(items.iter().zip(list).map(|(i, e)| (i.typ().ty, e.pos)));
         let common = if items.len() > 1 { self.common_type(&types, "IN").ok() } else { None };
+        let fits = |t: &SqlType| t.array_oid() != 0 && types.iter().all(|(from, _)| self.can_coerce(from, t.oid(), CastContext::Implicit));
+        let common = common.filter(|t| matches!(t, SqlType::Record(_)) || fits(t));
         // A literal beside rows of a named type is one of them.
         let row = common.as_ref().filter(|t| matches!(t, SqlType::Record(r) if r.name.is_some()));
         let of_row = |i: HirScalar, pos: Pos| match row {

@@ -20,16 +20,24 @@ use crate::parse::{quote_ident, ParsedStatement};
 /// A name in a text and what it means.
 #[derive(Clone, Debug)]
 pub(crate) enum Named {
-    /// `from`: it stands in FROM, `Some(true)` with an alias.
-    Relation { span: Span, id: GlobalId, name: FullName, from: Option<bool> },
-    /// A column by its own name; `qualifier` if none is written and one could be.
-    Column { pos: Pos, rel: Option<GlobalId>, column: usize, qualifier: Option<String> },
-    /// A column that no word of its own names: merged by USING, part of a whole row.
+    /// `from`: it stands in FROM.
+    Relation { span: Span, id: GlobalId, name: FullName, from: Option<Reference> },
+    /// A column by its name, which is its own unless an alias gave it; `qualifier` if none is written and one could be.
+    Column { pos: Pos, rel: Option<GlobalId>, column: usize, own: bool, qualifier: Option<String> },
+    /// A column that no word of its own names: merged by USING, part of a whole row or of a join with a name.
     Implied { rel: GlobalId, column: usize },
     /// `*`: the columns that it stands for, if they can be written.
     Star { pos: Pos, columns: Option<Vec<String>> },
     /// The column at this position names an output column.
     Output { pos: Pos, name: String },
+}
+
+/// A relation where it stands in FROM: its alias, and what its columns are called there, the first `aliased` of them by the alias.
+#[derive(Clone, Debug)]
+pub(crate) struct Reference {
+    pub alias: Option<Pos>,
+    pub columns: Vec<String>,
+    pub aliased: usize,
 }
 
 /// What is to be called otherwise.
@@ -51,17 +59,18 @@ impl Binder<'_> {
     }
 
     /// The relation just noted stands in FROM.
-    pub(super) fn note_alias(&self, written: &ObjectName, aliased: bool) {
+    pub(super) fn note_alias(&self, written: &ObjectName, alias: Option<Pos>, item: &NsItem) {
         if let Some(Named::Relation { span, from, .. }) = self.names.borrow_mut().last_mut() {
             if *span == written.span {
-                *from = Some(aliased);
+                let columns = item.cols.iter().map(|c| c.name.clone()).collect();
+                *from = Some(Reference { alias, columns, aliased: item.aliased });
             }
         }
     }
 
     pub(super) fn note_column(&self, item: &NsItem, i: usize, pos: Pos, qualifier: Option<&str>) {
         let qualifier = qualifier.map(str::to_owned);
-        self.names.borrow_mut().push(Named::Column { pos, rel: item.rel, column: i, qualifier });
+        self.names.borrow_mut().push(Named::Column { pos, rel: item.rel, column: i, own: i >= item.aliased, qualifier });
     }
 
     pub(super) fn note_merged(&self, items: &[NsItem], name: &str) {
@@ -128,6 +137,31 @@ impl Binder<'_> {
         }
         edited(text, edits)
     }
+}
+
+/// An expression over the row of one relation, without the relation's name before its columns: it may be called otherwise.
+pub(super) fn bare_columns(text: &str, relation: &str) -> String {
+    let Ok((toks, _)) = lex(text) else { return text.to_owned() };
+    let name = |i: usize| match toks.get(i).map(|t| &t.tok) {
+        Some(Tok::Word(w) | Tok::Quoted(w)) => Some(w.as_str()),
+        _ => None,
+    };
+    let is = |i: usize, p: &'static str| toks.get(i).is_some_and(|t| t.tok == Tok::Punct(p));
+    let mut edits = Vec::new();
+    let mut i = 0;
+    while i < toks.len() {
+        let mut last = i;
+        while name(last).is_some() && is(last + 1, ".") && name(last + 2).is_some() {
+            last += 2;
+        }
+        // Names of functions and types have a schema before them.
+        let of_type = i > 0 && (is(i - 1, "::") || name(i - 1) == Some("as"));
+        if last > i && name(last - 2) == Some(relation) && !is(last + 1, "(") && !of_type {
+            edits.push(Edit { start: toks[i].span.start, end: toks[last].span.start, by: String::new() });
+        }
+        i = last + 1;
+    }
+    edited(text, edits)
 }
 
 fn full(schema: &str, name: &str) -> String {
@@ -198,30 +232,114 @@ pub fn columns_read(around: (&str, &str), text: &str, catalog: &dyn SqlCatalog) 
         .collect())
 }
 
+/// The names of a relation's columns where it stands in FROM, written behind its alias so that they stay what they are.
+fn pinned(toks: &[Lexed], span: Span, name: &FullName, at: &Reference, columns: &[String]) -> Option<Edit> {
+    let list = columns.iter().map(|c| quote_ident(c)).collect::<Vec<_>>().join(", ");
+    let Some(alias) = at.alias else {
+        let by = format!("{} AS {}({list})", full(&name.schema, &name.name), quote_ident(&name.name));
+        return Some(Edit { start: span.start, end: span.end, by });
+    };
+    let i = toks.iter().position(|t| t.pos == alias)?;
+    let mut last = i;
+    if at.aliased > 0 {
+        last += toks[i..].iter().position(|t| t.tok == Tok::Punct(")"))?;
+    }
+    let (start, end) = (toks[i].span.end, toks[last].span.end);
+    Some(Edit { start, end, by: if list.is_empty() { String::new() } else { format!("({list})") } })
+}
+
+/// `schema.rel.column` at this position without the schema, which an alias cannot have.
+fn unqualified(toks: &[Lexed], pos: Pos) -> Option<Edit> {
+    let i = toks.iter().position(|t| t.pos == pos)?;
+    let dot = |at: Option<usize>| at.and_then(|at| toks.get(at)).is_some_and(|t| t.tok == Tok::Punct("."));
+    let mut first = i.checked_sub(2).filter(|_| dot(i.checked_sub(1)))?;
+    let relation = first;
+    while dot(first.checked_sub(1)) {
+        first = first.checked_sub(2)?;
+    }
+    (first < relation).then(|| Edit { start: toks[first].span.start, end: toks[relation].span.start, by: String::new() })
+}
+
+/// A stored query as it reads once a relation has other columns, `catalog` being as before that. `now`: their names, `origin` what they were.
+///
+/// A column that comes is of no concern to the query. Where it could be taken for another (its name is one of the text's words, or NATURAL or USING
+/// match columns by name), an alias hides it: `t NATURAL JOIN u` reads `t AS t(a, b, c_1) NATURAL JOIN u` once t has a column c.
+pub fn reshaped(text: &str, rel: GlobalId, origin: &[Option<usize>], now: &[String], catalog: &dyn SqlCatalog) -> Result<String, SqlError> {
+    let names = traced(text, catalog)?;
+    let (toks, _) = lex(text)?;
+    let word = |w: &str| toks.iter().any(|t| matches!(&t.tok, Tok::Word(x) | Tok::Quoted(x) if x == w));
+    let matched = word("natural") || word("using");
+    let mut taken: BTreeSet<String> = now.iter().cloned().collect();
+    taken.extend(names.iter().filter_map(|n| if let Named::Relation { from: Some(f), .. } = n { Some(f.columns.clone()) } else { None }).flatten());
+    let mut edits = Vec::new();
+    for n in &names {
+        let Named::Relation { span, id, name, from: Some(at) } = n else { continue };
+        if *id != rel {
+            continue;
+        }
+        let (mut columns, mut wanted) = (Vec::new(), 0);
+        for (i, o) in origin.iter().enumerate() {
+            columns.push(match o {
+                Some(o) => at.columns[*o].clone(),
+                None if matched || word(&now[i]) => {
+                    let free = (1..).map(|k| format!("{}_{k}", now[i])).find(|f| !taken.contains(f) && !word(f));
+                    let free = free.unwrap_or_else(|| now[i].clone());
+                    taken.insert(free.clone());
+                    free
+                }
+                None => now[i].clone(),
+            });
+            if columns[i] != now[i] || o.is_some_and(|o| o < at.aliased) {
+                wanted = i + 1;
+            }
+        }
+        columns.truncate(wanted);
+        if wanted > at.aliased || at.columns[..at.aliased] != columns[..] {
+            edits.extend(pinned(&toks, *span, name, at, &columns));
+        }
+    }
+    if !edits.is_empty() {
+        edits.extend(names.iter().filter_map(|n| match n {
+            Named::Column { pos, rel: Some(r), .. } if *r == rel => unqualified(&toks, *pos),
+            _ => None,
+        }));
+    }
+    Ok(edited(text, edits))
+}
+
 /// A stored text as it reads once something is renamed, `catalog` being as before that. `around`: what makes it a query.
-/// Errors: 0A000 where the name stands in a place that cannot be rewritten.
+/// A column that is matched by its name keeps it there, given by an alias.
 pub fn renamed(around: (&str, &str), text: &str, rename: &Rename<'_>, catalog: &dyn SqlCatalog) -> Result<String, SqlError> {
     let whole = format!("{}{text}{}", around.0, around.1);
     let names = traced(&whole, catalog)?;
     let (toks, _) = lex(&whole)?;
     let at = |pos: Pos| toks.iter().find(|t| t.pos == pos);
-    let outputs: Vec<(Pos, &str)> = names.iter().filter_map(|n| if let Named::Output { pos, name } = n { Some((*pos, name.as_str())) } else { None }).collect();
+    // An expression has no output column that would have to keep its name.
+    let query = around.0.is_empty();
+    let outputs: Vec<(Pos, &str)> =
+        names.iter().filter(|_| query).filter_map(|n| if let Named::Output { pos, name } = n { Some((*pos, name.as_str())) } else { None }).collect();
     let mut edits = Vec::new();
+    let matched = |rel: &GlobalId, column: &usize| names.iter().any(|n| matches!(n, Named::Implied { rel: r, column: c } if r == rel && c == column));
     for n in &names {
         match (rename, n) {
-            (Rename::Column { rel, column, to }, Named::Column { pos, rel: Some(r), column: c, .. }) if r == rel && c == column => {
+            (Rename::Column { rel, column, .. }, Named::Relation { span, id, name, from: Some(at) }) if id == rel && matched(rel, column) => {
+                let columns = &at.columns[..at.aliased.max(column + 1)];
+                edits.extend(pinned(&toks, *span, name, at, columns).filter(|_| *column >= at.aliased));
+            }
+            (Rename::Column { rel, column, .. }, Named::Column { pos, rel: Some(r), .. }) if r == rel && matched(rel, column) => {
+                edits.extend(unqualified(&toks, *pos));
+            }
+            (Rename::Column { rel, column, to }, Named::Column { pos, rel: Some(r), column: c, own: true, .. }) if r == rel && c == column => {
                 let Some(t) = at(*pos) else { continue };
                 let as_name = outputs.iter().find(|o| o.0 == *pos).map_or(String::new(), |o| format!(" AS {}", quote_ident(o.1)));
                 edits.push(Edit { start: t.span.start, end: t.span.end, by: format!("{}{as_name}", quote_ident(to)) });
             }
-            (Rename::Column { rel, column, .. }, Named::Implied { rel: r, column: c }) if r == rel && c == column => {
-                return Err(SqlError::unsupported(
-                    "renaming a column that a view reads through USING, NATURAL or a whole row",
-                    "drop and create the view around the change",
-                ));
-            }
             (Rename::Relation { rel, schema, name }, Named::Relation { span, id, name: old, from }) if id == rel => {
-                let alias = if *from == Some(false) && old.name != *name { format!(" AS {}", quote_ident(&old.name)) } else { String::new() };
+                let alias = if from.as_ref().is_some_and(|f| f.alias.is_none()) && old.name != *name {
+                    format!(" AS {}", quote_ident(&old.name))
+                } else {
+                    String::new()
+                };
                 edits.push(Edit { start: span.start, end: span.end, by: format!("{}{alias}", full(schema, name)) });
             }
             _ => {}

@@ -32,6 +32,8 @@ pub struct WriteTarget {
     pub table: Rc<Relation>,
     /// From the table outwards.
     views: Vec<Through>,
+    /// Why rows cannot be written after all: told when all else about the statement is right, as if the view were a table.
+    refused: Option<SqlError>,
 }
 
 #[derive(Clone)]
@@ -62,6 +64,13 @@ const SYSTEM_COLUMN: &str = "View columns that refer to system columns are not u
 const WHOLE_ROW: &str = "View columns that return whole-row references are not updatable.";
 const NOT_SINGLE: &str = "Views that do not select from a single table or view are not automatically updatable.";
 const NO_COLUMN: &str = "Views that have no updatable columns are not automatically updatable.";
+
+impl WriteTarget {
+    /// The plan of a statement on it. Errors: 55000 for a view that stands for no table's rows.
+    pub fn allowed(self, plan: Plan) -> Result<Plan, SqlError> {
+        self.refused.map_or(Ok(plan), Err)
+    }
+}
 
 impl Verb {
     fn words(self) -> (&'static str, &'static str, &'static str) {
@@ -131,17 +140,24 @@ pub fn view_shape(query: &str) -> Option<ViewShape> {
 }
 
 impl Binder<'_> {
-    /// What `name` lets rows be written to. Errors: 55000 for a view that stands for no table's rows, those of [`Binder::writable`].
+    /// What `name` lets rows be written to; [`WriteTarget::allowed`] has the last word. Errors: those of [`Binder::writable`].
     pub fn write_target(&self, name: &ast::ObjectName, verb: Verb) -> Result<WriteTarget, SqlError> {
         let rel = self.resolve_relation(name)?;
         if !matches!(rel.kind, RelationKind::View(_)) {
             let table = self.writable(name, verb.words().0)?;
-            return Ok(WriteTarget { rel: table.clone(), table, views: Vec::new() });
+            return Ok(WriteTarget { rel: table.clone(), table, views: Vec::new(), refused: None });
         }
-        let found = self.through(rel.clone()).map_err(|(view, why)| cannot_write(&view, verb, why, name.pos))?;
-        let target = self.with_defaults(WriteTarget { rel: rel.clone(), table: found.0, views: found.1 })?;
+        let refused = |e: SqlError| {
+            let table = Rc::new(Relation { kind: RelationKind::Table, ..(*rel).clone() });
+            WriteTarget { rel: table.clone(), table, views: Vec::new(), refused: Some(e) }
+        };
+        let found = match self.through(rel.clone()) {
+            Ok(found) => found,
+            Err((view, why)) => return Ok(refused(cannot_write(&view, verb, why))),
+        };
+        let target = self.with_defaults(WriteTarget { rel: rel.clone(), table: found.0, views: found.1, refused: None })?;
         if verb != Verb::Delete && self.seen(&target, &rel.name.name, true, 0, target.table.desc.arity())?.base.iter().all(Result::is_err) {
-            return Err(cannot_write(&rel, verb, NO_COLUMN, name.pos));
+            return Ok(refused(cannot_write(&rel, verb, NO_COLUMN)));
         }
         Ok(target)
     }
@@ -154,7 +170,7 @@ impl Binder<'_> {
             if said.iter().all(Option::is_none) {
                 continue;
             }
-            let below = WriteTarget { rel: v.rel.clone(), table: target.table.clone(), views: target.views[..=k].to_vec() };
+            let below = WriteTarget { rel: v.rel.clone(), table: target.table.clone(), views: target.views[..=k].to_vec(), refused: None };
             let seen = self.seen(&below, &v.rel.name.name, true, 0, table.desc.arity())?;
             for (column, text) in said.iter().enumerate().filter_map(|(c, t)| Some((c, t.as_ref()?))) {
                 let Ok(base) = seen.base[column] else { continue };
@@ -367,8 +383,8 @@ fn reason(targets: &[ast::Target], made: &super::query::TargetItem) -> &'static 
     }
 }
 
-fn cannot_write(view: &Relation, verb: Verb, why: &str, pos: Pos) -> SqlError {
+fn cannot_write(view: &Relation, verb: Verb, why: &str) -> SqlError {
     let (to, doing, rule) = verb.words();
-    let e = SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("cannot {to} view \"{}\"", view.name.name)).with_detail(why).at(pos);
+    let e = SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("cannot {to} view \"{}\"", view.name.name)).with_detail(why);
     e.with_hint(format!("To enable {doing} the view, provide an INSTEAD OF {rule} trigger or an unconditional ON {rule} DO INSTEAD rule."))
 }

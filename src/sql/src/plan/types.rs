@@ -52,10 +52,11 @@ pub enum Plan {
         defaults: Vec<(usize, Option<String>)>,
         tag: &'static str,
     },
-    /// ALTER VIEW SET, RESET of `check_option`.
-    AlterViewCheck {
+    /// ALTER VIEW SET, RESET: `check_option` as it is then, and of the other options those that are set or, without a value, taken away.
+    AlterViewOptions {
         view: ObjectRef,
         check: Option<crate::catalog::CheckOption>,
+        flags: Vec<(String, Option<String>)>,
     },
     CreateDatabase {
         name: String,
@@ -156,6 +157,7 @@ pub enum Plan {
     Commit {
         chain: bool,
     },
+    PrepareTransaction,
     Rollback {
         chain: bool,
     },
@@ -635,6 +637,17 @@ pub struct CreateTablePlan {
     pub deferral: Vec<(String, bool)>,
     pub on_commit: OnCommit,
     pub options: Vec<(String, String)>,
+    /// LIKE … INCLUDING INDEXES and COMMENTS: what stands beside the definition of the table.
+    pub like: Vec<LikePlan>,
+}
+
+/// A relation whose indexes or comments a table takes: the place of its first column there.
+#[derive(Clone, Debug)]
+pub struct LikePlan {
+    pub rel: GlobalId,
+    pub at: usize,
+    pub indexes: bool,
+    pub comments: bool,
 }
 
 /// A foreign key, with all names resolved.
@@ -919,4 +932,9 @@ pub enum Commented {
     /// The index of a key, which is no object of its own: its OID.
     KeyIndex(u32),
     Schema(String),
+    /// Not there: a warning tells it.
+    Database {
+        name: String,
+        exists: bool,
+    },
 }
