@@ -1,7 +1,7 @@
 """Random sessions beside each other, judged by PostgreSQL, which plays what was committed one block after the other.
 
-A round has a seed, from which three sessions' statements follow: blocks with changes, savepoints, cursors, prepared statements, temporary tables and DDL. Riverdelta gets
-them mixed, one statement at a time. PostgreSQL gets a block when Riverdelta has committed it, whole, so that nothing ever waits there, and must answer
+A round has a seed, from which three sessions' statements follow: blocks with changes, savepoints, cursors, prepared statements, temporary tables and DDL.
+Riverdelta gets them mixed, one statement at a time. PostgreSQL gets a block when Riverdelta has committed it, whole, so that nothing ever waits there, and must answer
 each of its statements in the same way: strictly serializable is what the blocks are to be, in the order of their commits. A block that was rolled back, or only
 read, is played too if nobody has committed beside it; if somebody has, it may also have been turned back with 40001.
 
@@ -45,7 +45,8 @@ VIEWS = {
     "m3": "SELECT id, k, row_number() OVER (ORDER BY n, id) AS r FROM a WHERE EXISTS (SELECT FROM c WHERE c.k = a.k)",
     "m4": "SELECT v.id, v.s, (SELECT count(*) FROM d WHERE d.up = v.id) AS ups FROM vb v",
 }
-ACTIONS = ["", "ON DELETE CASCADE", "ON DELETE SET NULL ON UPDATE CASCADE", "ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED", "DEFERRABLE", "ON DELETE SET NULL"]
+ACTIONS = ["", "ON DELETE CASCADE", "ON DELETE SET NULL ON UPDATE CASCADE", "ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED", "DEFERRABLE",
+           "ON DELETE SET NULL"]
 
 
 class Script:
@@ -72,8 +73,10 @@ class Script:
             return self.temporary()
         if inside and r < self.ddl + 0.24:
             return self.pick("SAVEPOINT x", "SAVEPOINT y", "ROLLBACK TO x", "ROLLBACK TO y", "RELEASE x", "RELEASE y", "SAVEPOINT x", "ROLLBACK TO x",
-                             "SET CONSTRAINTS ALL DEFERRED", "SET CONSTRAINTS ALL IMMEDIATE", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN", "LOCK TABLE a", "SET LOCAL DateStyle = german",
-                             "SELECT pg_advisory_xact_lock(1, 2)", "DO $$ BEGIN INSERT INTO c VALUES (1, 1); PERFORM 1 / (SELECT count(*) FROM c WHERE k = 2); EXCEPTION WHEN division_by_zero THEN INSERT INTO c VALUES (2, 2); END $$",
+                             "SET CONSTRAINTS ALL DEFERRED", "SET CONSTRAINTS ALL IMMEDIATE", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN", "LOCK TABLE a",
+                             "SET LOCAL DateStyle = german",
+                             "SELECT pg_advisory_xact_lock(1, 2)",
+                             "DO $$ BEGIN INSERT INTO c VALUES (1, 1); PERFORM 1 / (SELECT count(*) FROM c WHERE k = 2); EXCEPTION WHEN division_by_zero THEN INSERT INTO c VALUES (2, 2); END $$",
                              "LOCK TABLE b")
         if r < self.ddl + (0.34 if inside else 0.27):
             return self.cursor()
@@ -90,7 +93,8 @@ class Script:
             return self.pick(f"d.up = {n}", f"d.g > {n}", f"EXISTS (SELECT FROM a WHERE a.id = d.up AND a.id < {n})")
         if t == "b":
             return self.pick(f"b.id = {n}", f"b.id = {n}", f"b.a_id = {n}", "b.a_id IS NULL", f"b.v < {n}", "b.m = 'ok'", f"b.id IN ({n}, {self.n()})")
-        return self.pick(f"a.id = {n}", f"a.id = {n}", f"a.k = {n}", f"a.id IN ({n}, {self.n()})", f"a.n > {n}", "a.s IS NULL", f"a.id = ANY (ARRAY[{n}, {self.n()}])",
+        return self.pick(f"a.id = {n}", f"a.id = {n}", f"a.k = {n}", f"a.id IN ({n}, {self.n()})", f"a.n > {n}", "a.s IS NULL",
+                         f"a.id = ANY (ARRAY[{n}, {self.n()}])",
                          f"a.id IN (SELECT a_id FROM b WHERE b.id > {n})", f"NOT EXISTS (SELECT FROM b WHERE b.a_id = a.id AND b.id > {n})")
 
     def query(self) -> str:
@@ -121,16 +125,21 @@ class Script:
                              "INSERT INTO c DEFAULT VALUES", f"INSERT INTO va VALUES ({self.n(9)}, NULL, {self.pick('1', '-1')}){back}",
                              f"INSERT INTO d (id, up) SELECT id, k FROM a WHERE {self.condition('a')}")
         if kind <= 9:
-            return self.pick(f"UPDATE a SET n = n + 1 WHERE {self.condition('a')}{back}", f"UPDATE a SET k = {n} WHERE id = {m}{back}", f"UPDATE a SET id = {n} WHERE id = {m}{back}",
+            return self.pick(f"UPDATE a SET n = n + 1 WHERE {self.condition('a')}{back}", f"UPDATE a SET k = {n} WHERE id = {m}{back}",
+                             f"UPDATE a SET id = {n} WHERE id = {m}{back}",
                              f"UPDATE a SET s = upper(s) WHERE {self.condition('a')}", f"UPDATE va SET n = n - 1 WHERE id = {n}{back}")
         if kind <= 11:
-            return self.pick(f"UPDATE b SET v = v + {n} WHERE {self.condition('b')}{back}", f"UPDATE b SET v = a.id FROM a WHERE a.id = b.a_id AND {self.condition('a')} RETURNING b.*",
-                             f"UPDATE b SET a_id = {n} WHERE {self.condition('b')}{back}", f"UPDATE b SET a_id = (SELECT min(id) FROM a WHERE id > {n}), m = DEFAULT WHERE {self.condition('b')}",
-                             f"UPDATE c SET v = v + 1 WHERE {self.condition('c')}{back}", f"UPDATE c SET k = a.id FROM a WHERE a.k = c.k{back and ' RETURNING c.*'}",
+            return self.pick(f"UPDATE b SET v = v + {n} WHERE {self.condition('b')}{back}",
+                             f"UPDATE b SET v = a.id FROM a WHERE a.id = b.a_id AND {self.condition('a')} RETURNING b.*",
+                             f"UPDATE b SET a_id = {n} WHERE {self.condition('b')}{back}",
+                             f"UPDATE b SET a_id = (SELECT min(id) FROM a WHERE id > {n}), m = DEFAULT WHERE {self.condition('b')}",
+                             f"UPDATE c SET v = v + 1 WHERE {self.condition('c')}{back}",
+                             f"UPDATE c SET k = a.id FROM a WHERE a.k = c.k{back and ' RETURNING c.*'}",
                              f"UPDATE d SET up = up + {self.pick(1, -1, 3)}{back}", f"UPDATE b SET m = 'glad' WHERE id = {n}")
         if kind <= 14:
             t = self.pick("a", "b", "c", "d")
-            return self.pick(f"DELETE FROM {t} WHERE {self.condition(t)}{back}", f"DELETE FROM {t} WHERE {self.condition(t)}{back}", f"DELETE FROM b USING a WHERE b.a_id = a.id AND {self.condition('a')}",
+            return self.pick(f"DELETE FROM {t} WHERE {self.condition(t)}{back}", f"DELETE FROM {t} WHERE {self.condition(t)}{back}",
+                             f"DELETE FROM b USING a WHERE b.a_id = a.id AND {self.condition('a')}",
                              f"DELETE FROM va WHERE k = {n}{back}")
         if kind <= 16:
             return self.pick(
@@ -160,22 +169,28 @@ class Script:
             return f"EXECUTE {p} ({self.n()})"
         if self.rng.random() < 0.15:
             return f"DEALLOCATE {p}"
-        return f"PREPARE {p} (int) AS " + self.pick("SELECT * FROM a WHERE id = $1", "INSERT INTO c VALUES ($1, $1 + 1) RETURNING *", "UPDATE a SET n = n + $1 WHERE id = $1",
-                                                    "SELECT count(*) FROM b WHERE a_id = $1", "DELETE FROM c WHERE k = $1", "SELECT * FROM more WHERE k = $1", "SELECT * FROM mv WHERE $1 > 0",
+        return f"PREPARE {p} (int) AS " + self.pick("SELECT * FROM a WHERE id = $1", "INSERT INTO c VALUES ($1, $1 + 1) RETURNING *",
+                                                    "UPDATE a SET n = n + $1 WHERE id = $1",
+                                                    "SELECT count(*) FROM b WHERE a_id = $1", "DELETE FROM c WHERE k = $1", "SELECT * FROM more WHERE k = $1",
+                                                    "SELECT * FROM mv WHERE $1 > 0",
                                                     "INSERT INTO a (id, k) VALUES ($1, $1) ON CONFLICT (id) DO UPDATE SET k = NULL RETURNING a")
 
     def temporary(self) -> str:
-        return self.pick("CREATE TEMP TABLE tt (k int PRIMARY KEY, v text)", "CREATE TEMP TABLE tt (k int, v text) ON COMMIT DELETE ROWS", "CREATE TEMP TABLE tt ON COMMIT DROP AS SELECT id AS k, s AS v FROM a",
+        return self.pick("CREATE TEMP TABLE tt (k int PRIMARY KEY, v text)", "CREATE TEMP TABLE tt (k int, v text) ON COMMIT DELETE ROWS",
+                         "CREATE TEMP TABLE tt ON COMMIT DROP AS SELECT id AS k, s AS v FROM a",
                          f"INSERT INTO tt VALUES ({self.n()}, 'x')", "SELECT * FROM tt", f"UPDATE tt SET v = v || k WHERE k > {self.n()}", "DROP TABLE tt",
-                         "SELECT * FROM tt JOIN a ON a.id = tt.k", "INSERT INTO c SELECT k, k FROM tt", "DELETE FROM tt USING a WHERE a.id = tt.k", "DROP TABLE IF EXISTS tt",
+                         "SELECT * FROM tt JOIN a ON a.id = tt.k", "INSERT INTO c SELECT k, k FROM tt", "DELETE FROM tt USING a WHERE a.id = tt.k",
+                         "DROP TABLE IF EXISTS tt",
                          "CREATE TEMP VIEW tv AS SELECT k FROM tt", "ALTER TABLE tt ADD COLUMN w int DEFAULT 3")
 
     def cursor(self) -> str:
         c = self.pick("c1", "c2")
         return self.pick(f"DECLARE {c} {self.pick('SCROLL ', 'NO SCROLL ')}CURSOR {self.pick('', '', 'WITH HOLD ')}FOR SELECT id, n FROM a ORDER BY id",
-                         f"DECLARE {c} SCROLL CURSOR WITH HOLD FOR SELECT k, v FROM c ORDER BY k, v", f"DECLARE {c} SCROLL CURSOR FOR SELECT b.id, v FROM b LEFT JOIN a ON a.id = b.a_id ORDER BY 1",
+                         f"DECLARE {c} SCROLL CURSOR WITH HOLD FOR SELECT k, v FROM c ORDER BY k, v",
+                         f"DECLARE {c} SCROLL CURSOR FOR SELECT b.id, v FROM b LEFT JOIN a ON a.id = b.a_id ORDER BY 1",
                          f"FETCH {self.pick('1', '2', 'ALL', 'PRIOR', 'LAST', 'ABSOLUTE 2', 'RELATIVE -1', 'FORWARD 3')} {self.pick('FROM', 'IN')} {c}",
-                         f"FETCH {self.pick('NEXT', '2', 'ALL')} FROM {c}", f"FETCH {self.pick('NEXT', '2', 'ALL')} FROM {c}", f"MOVE {self.pick('1', 'ALL', 'PRIOR')} IN {c}",
+                         f"FETCH {self.pick('NEXT', '2', 'ALL')} FROM {c}", f"FETCH {self.pick('NEXT', '2', 'ALL')} FROM {c}",
+                         f"MOVE {self.pick('1', 'ALL', 'PRIOR')} IN {c}",
                          f"CLOSE {self.pick(c, c, 'ALL')}")
 
     def change_of_schema(self) -> str:
@@ -183,17 +198,27 @@ class Script:
         x, y = self.pick("x1", "x2"), self.pick("x1", "x2")
         return self.pick(
             f"ALTER TABLE {t} ADD COLUMN {x} int DEFAULT {self.n()}", f"ALTER TABLE {t} ADD COLUMN IF NOT EXISTS {x} int", f"ALTER TABLE {t} DROP COLUMN {x}",
-            f"ALTER TABLE {t} DROP COLUMN IF EXISTS {x} CASCADE", f"ALTER TABLE {t} RENAME {x} TO {y}", f"ALTER TABLE {t} ALTER COLUMN {x} TYPE {self.pick('text', 'int8', 'numeric')}",
-            f"ALTER TABLE {t} ALTER COLUMN {x} SET NOT NULL", f"ALTER TABLE {t} ALTER COLUMN {x} DROP NOT NULL", f"ALTER TABLE {t} ALTER COLUMN {x} SET DEFAULT 1",
+            f"ALTER TABLE {t} DROP COLUMN IF EXISTS {x} CASCADE", f"ALTER TABLE {t} RENAME {x} TO {y}",
+            f"ALTER TABLE {t} ALTER COLUMN {x} TYPE {self.pick('text', 'int8', 'numeric')}",
+            f"ALTER TABLE {t} ALTER COLUMN {x} SET NOT NULL", f"ALTER TABLE {t} ALTER COLUMN {x} DROP NOT NULL",
+            f"ALTER TABLE {t} ALTER COLUMN {x} SET DEFAULT 1",
             f"ALTER TABLE {t} ADD CONSTRAINT cx CHECK ({x} < 6)", f"ALTER TABLE {t} DROP CONSTRAINT cx", f"ALTER TABLE {t} DROP CONSTRAINT IF EXISTS ux",
-            f"ALTER TABLE {t} ADD CONSTRAINT ux UNIQUE ({x})", "ALTER TABLE c ADD CONSTRAINT fx FOREIGN KEY (k) REFERENCES a", "ALTER TABLE c VALIDATE CONSTRAINT fx",
-            "ALTER TABLE c DROP CONSTRAINT IF EXISTS fx", "CREATE UNIQUE INDEX ix ON c (k) WHERE v > 3", "CREATE INDEX ix ON a (n)", "DROP INDEX IF EXISTS ix", "DROP INDEX ix",
-            "CREATE TABLE more AS SELECT k, sum(v) AS v FROM c GROUP BY k", "CREATE TABLE IF NOT EXISTS more (k int PRIMARY KEY REFERENCES a ON DELETE CASCADE, v int)", "DROP TABLE more", "DROP TABLE IF EXISTS more CASCADE",
-            "CREATE MATERIALIZED VIEW mv AS SELECT k, count(*) AS n FROM more GROUP BY k", "CREATE MATERIALIZED VIEW mv AS SELECT a.*, m.v FROM a JOIN c m USING (k)", "DROP MATERIALIZED VIEW IF EXISTS mv",
-            "CREATE OR REPLACE VIEW vb AS SELECT b.id, b.v, a.s FROM b LEFT JOIN a ON a.id = b.a_id WHERE b.id < 8", "CREATE OR REPLACE VIEW vb AS SELECT b.id, b.v, upper(a.s) AS s FROM b LEFT JOIN a ON a.id = b.a_id",
-            "ALTER TYPE mood ADD VALUE IF NOT EXISTS 'glad'", "ALTER TABLE b ALTER COLUMN v DROP DEFAULT", "ALTER DOMAIN small ADD CONSTRAINT least CHECK (VALUE > -5)", "ALTER DOMAIN small DROP CONSTRAINT IF EXISTS least",
-            "ALTER TABLE c RENAME TO more", "ALTER TABLE more RENAME TO c", "ALTER TABLE more ADD COLUMN id serial", "COMMENT ON TABLE c IS 'x'", "INSERT INTO more VALUES (1, 1)", "UPDATE more SET v = 2 RETURNING *",
-            "ALTER TABLE d ADD PRIMARY KEY (id)", "ALTER TABLE d DROP CONSTRAINT IF EXISTS d_pkey", "ALTER TABLE d ALTER COLUMN id RESTART WITH 100", "ALTER SEQUENCE d_id_seq INCREMENT BY 2")
+            f"ALTER TABLE {t} ADD CONSTRAINT ux UNIQUE ({x})", "ALTER TABLE c ADD CONSTRAINT fx FOREIGN KEY (k) REFERENCES a",
+            "ALTER TABLE c VALIDATE CONSTRAINT fx",
+            "ALTER TABLE c DROP CONSTRAINT IF EXISTS fx", "CREATE UNIQUE INDEX ix ON c (k) WHERE v > 3", "CREATE INDEX ix ON a (n)", "DROP INDEX IF EXISTS ix",
+            "DROP INDEX ix",
+            "CREATE TABLE more AS SELECT k, sum(v) AS v FROM c GROUP BY k",
+            "CREATE TABLE IF NOT EXISTS more (k int PRIMARY KEY REFERENCES a ON DELETE CASCADE, v int)", "DROP TABLE more", "DROP TABLE IF EXISTS more CASCADE",
+            "CREATE MATERIALIZED VIEW mv AS SELECT k, count(*) AS n FROM more GROUP BY k",
+            "CREATE MATERIALIZED VIEW mv AS SELECT a.*, m.v FROM a JOIN c m USING (k)", "DROP MATERIALIZED VIEW IF EXISTS mv",
+            "CREATE OR REPLACE VIEW vb AS SELECT b.id, b.v, a.s FROM b LEFT JOIN a ON a.id = b.a_id WHERE b.id < 8",
+            "CREATE OR REPLACE VIEW vb AS SELECT b.id, b.v, upper(a.s) AS s FROM b LEFT JOIN a ON a.id = b.a_id",
+            "ALTER TYPE mood ADD VALUE IF NOT EXISTS 'glad'", "ALTER TABLE b ALTER COLUMN v DROP DEFAULT",
+            "ALTER DOMAIN small ADD CONSTRAINT least CHECK (VALUE > -5)", "ALTER DOMAIN small DROP CONSTRAINT IF EXISTS least",
+            "ALTER TABLE c RENAME TO more", "ALTER TABLE more RENAME TO c", "ALTER TABLE more ADD COLUMN id serial", "COMMENT ON TABLE c IS 'x'",
+            "INSERT INTO more VALUES (1, 1)", "UPDATE more SET v = 2 RETURNING *",
+            "ALTER TABLE d ADD PRIMARY KEY (id)", "ALTER TABLE d DROP CONSTRAINT IF EXISTS d_pkey", "ALTER TABLE d ALTER COLUMN id RESTART WITH 100",
+            "ALTER SEQUENCE d_id_seq INCREMENT BY 2")
 
 
 class Keyed(Script):
@@ -208,41 +233,67 @@ class Keyed(Script):
         """A condition on a column; by far not each is a key."""
         n, m = self.n(), self.n()
         return self.pick(
-            f"{of} = {n}", f"{n} = {of}", f"{of} IN ({n}, {m})", f"{of} = ANY (ARRAY[{n}, {m}])", f"{of} = ANY ('{{{n},{m}}}')", f"({of} = {n} OR {of} = {m})", f"{of} IS NOT DISTINCT FROM {n}",
-            f"{of} IS NULL", f"{of} IS NOT DISTINCT FROM NULL", f"{of} = {n}.0", f"{of} = {n}::int8", f"{of} = '{n}'", f"{of} BETWEEN {n} AND {n}", f"NOT ({of} <> {n})", f"{of} + 0 = {n}",
-            f"({of} = {n}) IS TRUE", f"({of} = {n}) IS NOT FALSE", f"coalesce({of}, {m}) = {n}", f"CASE WHEN {of} = {n} THEN true ELSE {of} = {m} END", f"{of} IN (VALUES ({n}), ({m}))", f"{of} IN (SELECT v FROM c WHERE c.k = {n})",
-            f"{of} = (SELECT max(v) FROM c WHERE c.k = {n})", f"{of} = (SELECT k FROM a z WHERE z.id = {n})", f"{of} = ANY (SELECT z.y FROM e z WHERE z.x = {n} AND z.y = {m})",
-            f"EXISTS (SELECT FROM a z WHERE z.id = {n} AND z.k = {of})", f"NOT EXISTS (SELECT FROM a z WHERE z.id = {of} AND z.n > 1)", f"abs({of} - 4) = {n}", f"{of} >= {n} AND {of} <= {n}")
+            f"{of} = {n}", f"{n} = {of}", f"{of} IN ({n}, {m})", f"{of} = ANY (ARRAY[{n}, {m}])", f"{of} = ANY ('{{{n},{m}}}')", f"({of} = {n} OR {of} = {m})",
+            f"{of} IS NOT DISTINCT FROM {n}",
+            f"{of} IS NULL", f"{of} IS NOT DISTINCT FROM NULL", f"{of} = {n}.0", f"{of} = {n}::int8", f"{of} = '{n}'", f"{of} BETWEEN {n} AND {n}",
+            f"NOT ({of} <> {n})", f"{of} + 0 = {n}",
+            f"({of} = {n}) IS TRUE", f"({of} = {n}) IS NOT FALSE", f"coalesce({of}, {m}) = {n}", f"CASE WHEN {of} = {n} THEN true ELSE {of} = {m} END",
+            f"{of} IN (VALUES ({n}), ({m}))", f"{of} IN (SELECT v FROM c WHERE c.k = {n})",
+            f"{of} = (SELECT max(v) FROM c WHERE c.k = {n})", f"{of} = (SELECT k FROM a z WHERE z.id = {n})",
+            f"{of} = ANY (SELECT z.y FROM e z WHERE z.x = {n} AND z.y = {m})",
+            f"EXISTS (SELECT FROM a z WHERE z.id = {n} AND z.k = {of})", f"NOT EXISTS (SELECT FROM a z WHERE z.id = {of} AND z.n > 1)", f"abs({of} - 4) = {n}",
+            f"{of} >= {n} AND {of} <= {n}")
 
     def where(self, a: str, b: str) -> str:
         n, m = self.n(), self.n()
-        return self.pick(self.one(a), self.one(a), f"{self.one(a)} AND {self.one(b)}", f"{self.one(a)} OR {self.one(b)}", f"({a}, {b}) = ({n}, {m})", f"({a}, {b}) IN (({n}, {m}), ({m}, {n}))",
-                         f"ROW({a}, {b}) IS NOT DISTINCT FROM ROW({n}, {m})", f"{self.one(a)} AND {a} < {n}", f"{a} = {n} AND {a} = {m}", f"({a}, {b}) IN (SELECT k, v FROM c)")
+        return self.pick(self.one(a), self.one(a), f"{self.one(a)} AND {self.one(b)}", f"{self.one(a)} OR {self.one(b)}", f"({a}, {b}) = ({n}, {m})",
+                         f"({a}, {b}) IN (({n}, {m}), ({m}, {n}))",
+                         f"ROW({a}, {b}) IS NOT DISTINCT FROM ROW({n}, {m})", f"{self.one(a)} AND {a} < {n}", f"{a} = {n} AND {a} = {m}",
+                         f"({a}, {b}) IN (SELECT k, v FROM c)")
 
     def read(self) -> str:
         n, m = self.n(), self.n()
         return self.pick(
-            f"SELECT a.id, a.k FROM a WHERE {self.where('a.id', 'a.k')}", f"SELECT a.k, a.id FROM a WHERE {self.where('a.k', 'a.id')}", f"SELECT x, p FROM e WHERE {self.where('e.x', 'e.y')}",
-            f"SELECT y, p FROM e WHERE {self.one('e.x')} AND {self.one('e.y')}", f"SELECT x, y FROM e WHERE {self.one('e.p')} AND e.y > {self.pick(1, 2, 3)}", f"SELECT x, y FROM e WHERE abs(x - 4) = {n} AND p IS NULL",
-            f"SELECT count(*)::int, max(a.k) FROM a WHERE {self.where('a.id', 'a.k')}", f"SELECT a.id, e.p FROM a LEFT JOIN e ON e.x = a.id AND e.y = {n} WHERE {self.one('a.id')}",
-            f"SELECT a.id, e.p FROM a JOIN e ON e.x = a.id AND e.y = a.k WHERE {self.one('a.k')}", f"SELECT v, (SELECT a.k FROM a WHERE a.id = c.k) FROM c WHERE c.k = {n}",
-            f"SELECT c.k, a.k FROM c LEFT JOIN a ON a.id = c.v AND {self.one('a.k')} WHERE c.v = {n}", f"SELECT id, k FROM a WHERE {self.one('a.id')} UNION ALL SELECT x, y FROM e WHERE {self.one('e.x')} AND y = {m}",
-            f"SELECT id, k FROM a WHERE {self.one('a.id')} EXCEPT SELECT id, k FROM a WHERE {self.one('a.k')}", f"SELECT id, k FROM va WHERE {self.one('va.id')}", f"SELECT id, bs::int FROM m1 WHERE {self.one('m1.id')}",
-            f"SELECT a.id, z.p FROM a, LATERAL (SELECT p FROM e WHERE e.x = a.id AND e.y = {n} LIMIT 1) z WHERE {self.one('a.id')}", f"SELECT a.id, e.y FROM a FULL JOIN e ON e.x = a.id WHERE {self.one('a.id')}",
-            f"SELECT id, row_number() OVER (ORDER BY id)::int FROM a WHERE {self.where('a.id', 'a.k')}", f"SELECT x.id, y.k FROM a x, a y WHERE x.id = {n} AND y.id = x.k", f"SELECT a.id, b.id FROM a JOIN b ON b.a_id = a.id WHERE {self.one('b.id')}",
-            f"SELECT id, k FROM a WHERE {self.one('a.id')} ORDER BY id LIMIT 1", f"WITH w AS (SELECT id, k FROM a WHERE {self.one('a.id')}) SELECT w.id, e.p FROM w LEFT JOIN e ON e.x = w.k AND e.y = w.id")
+            f"SELECT a.id, a.k FROM a WHERE {self.where('a.id', 'a.k')}", f"SELECT a.k, a.id FROM a WHERE {self.where('a.k', 'a.id')}",
+            f"SELECT x, p FROM e WHERE {self.where('e.x', 'e.y')}",
+            f"SELECT y, p FROM e WHERE {self.one('e.x')} AND {self.one('e.y')}", f"SELECT x, y FROM e WHERE {self.one('e.p')} AND e.y > {self.pick(1, 2, 3)}",
+            f"SELECT x, y FROM e WHERE abs(x - 4) = {n} AND p IS NULL",
+            f"SELECT count(*)::int, max(a.k) FROM a WHERE {self.where('a.id', 'a.k')}",
+            f"SELECT a.id, e.p FROM a LEFT JOIN e ON e.x = a.id AND e.y = {n} WHERE {self.one('a.id')}",
+            f"SELECT a.id, e.p FROM a JOIN e ON e.x = a.id AND e.y = a.k WHERE {self.one('a.k')}",
+            f"SELECT v, (SELECT a.k FROM a WHERE a.id = c.k) FROM c WHERE c.k = {n}",
+            f"SELECT c.k, a.k FROM c LEFT JOIN a ON a.id = c.v AND {self.one('a.k')} WHERE c.v = {n}",
+            f"SELECT id, k FROM a WHERE {self.one('a.id')} UNION ALL SELECT x, y FROM e WHERE {self.one('e.x')} AND y = {m}",
+            f"SELECT id, k FROM a WHERE {self.one('a.id')} EXCEPT SELECT id, k FROM a WHERE {self.one('a.k')}",
+            f"SELECT id, k FROM va WHERE {self.one('va.id')}", f"SELECT id, bs::int FROM m1 WHERE {self.one('m1.id')}",
+            f"SELECT a.id, z.p FROM a, LATERAL (SELECT p FROM e WHERE e.x = a.id AND e.y = {n} LIMIT 1) z WHERE {self.one('a.id')}",
+            f"SELECT a.id, e.y FROM a FULL JOIN e ON e.x = a.id WHERE {self.one('a.id')}",
+            f"SELECT id, row_number() OVER (ORDER BY id)::int FROM a WHERE {self.where('a.id', 'a.k')}",
+            f"SELECT x.id, y.k FROM a x, a y WHERE x.id = {n} AND y.id = x.k", f"SELECT a.id, b.id FROM a JOIN b ON b.a_id = a.id WHERE {self.one('b.id')}",
+            f"SELECT id, k FROM a WHERE {self.one('a.id')} ORDER BY id LIMIT 1",
+            f"WITH w AS (SELECT id, k FROM a WHERE {self.one('a.id')}) SELECT w.id, e.p FROM w LEFT JOIN e ON e.x = w.k AND e.y = w.id")
 
     def write(self) -> str:
         n, m = self.n(), self.n()
         back = self.pick("", " RETURNING *")
         return self.pick(
-            f"INSERT INTO a (id, k, n) VALUES ({n}, {self.pick(m, 'NULL')}, {m}){back}", f"INSERT INTO a (id, k) VALUES ({n}, {m}) ON CONFLICT (id) DO UPDATE SET k = excluded.k{back}",
-            f"INSERT INTO a (id, k) VALUES ({n}, {m}) ON CONFLICT (k) DO UPDATE SET n = {n}{back}", f"INSERT INTO a (id, k) VALUES ({n}, {m}) ON CONFLICT DO NOTHING", f"DELETE FROM a WHERE id = {n}", f"DELETE FROM a WHERE {self.where('a.id', 'a.k')}{back}",
-            f"UPDATE a SET k = {self.pick(m, 'NULL')} WHERE id = {n}", f"UPDATE a SET id = {m} WHERE id = {n}", f"UPDATE a SET n = coalesce(n, 0) + 1 WHERE {self.where('a.id', 'a.k')}{back}",
-            f"INSERT INTO e VALUES ({self.pick(n, 'NULL')}, {m}, {self.pick(self.n(), 'NULL')}){back}", f"INSERT INTO e VALUES ({n}, {m}, {self.n()}) ON CONFLICT (x, y) DO UPDATE SET p = {n}{back}", f"INSERT INTO e VALUES ({n}, {m}, {self.n()}) ON CONFLICT DO NOTHING",
-            f"INSERT INTO e VALUES ({n}, {m}, {self.n()}) ON CONFLICT (p) WHERE y > 2 DO UPDATE SET x = {m}{back}", f"DELETE FROM e WHERE {self.where('e.x', 'e.y')}", f"UPDATE e SET p = {self.pick(n, 'NULL')} WHERE x = {n} AND y = {m}{back}",
-            f"UPDATE e SET y = {n} WHERE {self.one('e.x')} AND {self.one('e.y')}{back}", f"UPDATE e SET x = a.k FROM a WHERE a.id = e.y AND {self.one('a.id')} RETURNING e.*", f"DELETE FROM e USING a WHERE a.id = e.x AND {self.one('a.k')}",
-            f"INSERT INTO b (id, a_id, v) VALUES ({n}, {m}, 1) ON CONFLICT (id) DO UPDATE SET a_id = excluded.a_id{back}", f"DELETE FROM b WHERE {self.one('b.id')}", f"MERGE INTO a USING (VALUES ({n}, {m})) s(i, j) ON a.id = s.i WHEN MATCHED THEN UPDATE SET k = NULL WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.i, s.j)",
+            f"INSERT INTO a (id, k, n) VALUES ({n}, {self.pick(m, 'NULL')}, {m}){back}",
+            f"INSERT INTO a (id, k) VALUES ({n}, {m}) ON CONFLICT (id) DO UPDATE SET k = excluded.k{back}",
+            f"INSERT INTO a (id, k) VALUES ({n}, {m}) ON CONFLICT (k) DO UPDATE SET n = {n}{back}",
+            f"INSERT INTO a (id, k) VALUES ({n}, {m}) ON CONFLICT DO NOTHING", f"DELETE FROM a WHERE id = {n}",
+            f"DELETE FROM a WHERE {self.where('a.id', 'a.k')}{back}",
+            f"UPDATE a SET k = {self.pick(m, 'NULL')} WHERE id = {n}", f"UPDATE a SET id = {m} WHERE id = {n}",
+            f"UPDATE a SET n = coalesce(n, 0) + 1 WHERE {self.where('a.id', 'a.k')}{back}",
+            f"INSERT INTO e VALUES ({self.pick(n, 'NULL')}, {m}, {self.pick(self.n(), 'NULL')}){back}",
+            f"INSERT INTO e VALUES ({n}, {m}, {self.n()}) ON CONFLICT (x, y) DO UPDATE SET p = {n}{back}",
+            f"INSERT INTO e VALUES ({n}, {m}, {self.n()}) ON CONFLICT DO NOTHING",
+            f"INSERT INTO e VALUES ({n}, {m}, {self.n()}) ON CONFLICT (p) WHERE y > 2 DO UPDATE SET x = {m}{back}",
+            f"DELETE FROM e WHERE {self.where('e.x', 'e.y')}", f"UPDATE e SET p = {self.pick(n, 'NULL')} WHERE x = {n} AND y = {m}{back}",
+            f"UPDATE e SET y = {n} WHERE {self.one('e.x')} AND {self.one('e.y')}{back}",
+            f"UPDATE e SET x = a.k FROM a WHERE a.id = e.y AND {self.one('a.id')} RETURNING e.*",
+            f"DELETE FROM e USING a WHERE a.id = e.x AND {self.one('a.k')}",
+            f"INSERT INTO b (id, a_id, v) VALUES ({n}, {m}, 1) ON CONFLICT (id) DO UPDATE SET a_id = excluded.a_id{back}",
+            f"DELETE FROM b WHERE {self.one('b.id')}", f"MERGE INTO a USING (VALUES ({n}, {m})) s(i, j) ON a.id = s.i WHEN MATCHED THEN UPDATE SET k = NULL WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.i, s.j)",
             f"INSERT INTO c VALUES ({n}, {m})", f"DELETE FROM c WHERE k = {n}")
 
 
@@ -343,7 +394,8 @@ class Judge:
 
     def wire(self, dsn: str) -> Wire:
         w = Wire(dsn)
-        for sql in ("SET statement_timeout = '20s'", f"SET search_path = {self.schema}", "SET client_min_messages = error", "SET TimeZone = 'UTC'"):
+        for sql in ("SET statement_timeout = '60s'", "SET idle_in_transaction_session_timeout = '10min'", f"SET search_path = {self.schema}",
+                    "SET client_min_messages = error", "SET TimeZone = 'UTC'"):
             w.run(sql)
         return w
 
@@ -412,6 +464,8 @@ class Judge:
             raise Fault(f"40001 though nobody committed beside it: {[(q, o.message) for q, o in block if o.state == '40001']}")
         # A block that leaves everything as it was has only read, and comes at the time that it has read. Where it has changed
         # the catalog alone, that comes at its commit, and what it has read of rows before.
+        # No rollback takes back where a cursor of the session stands.
+        held = any(not o.state and q.startswith(("DECLARE", "FETCH", "MOVE", "CLOSE")) for q, o in block)
         if beside:
             block = lasting(block)
             turned_back = any(o.state == "40001" for _, o in block)
@@ -423,14 +477,14 @@ class Judge:
                 self.counts["turned back" if turned_back else "not judged"] += 1
                 if done and turned_back:
                     raise Fault("a block was committed after 40001")
-                if done:
-                    # Cursors WITH HOLD, and reads only.
+                if done or held:
                     s.connect()
                 return
         turned_back = any(o.state == "40001" for _, o in block)
-        if not turned_back:
-            for q, o in block:
-                self.agree(play(s.pg, there(q)), o, q)
+        for q, o in block if not turned_back else ():
+            self.agree(play(s.pg, there(q)), o, q)
+        if turned_back and held:
+            s.connect()
         self.counts["turned back" if turned_back else "blocks beside others" if beside else "blocks"] += 1
         if done:
             self.committed()
@@ -522,7 +576,7 @@ def main():
                 run_round(judge, seed, a.statements, bool(a.kill_every) and seed % a.kill_every == 0, a.ddl, a.keyed)
             except (Fault, RuntimeError, ConnectionError, OSError) as e:
                 bad += 1
-                print(f"seed {seed}: {e}\n    " + "\n    ".join(x.replace("\n", "\\n") for x in judge.log[-70:]), flush=True)
+                print(f"seed {seed}: {e}\n    " + "\n    ".join(x.replace("\n", "\\n") for x in judge.log[-100:]), flush=True)
                 if not server.proc.running():
                     server.restart(kill=True)
                 if not a.keep_going:
