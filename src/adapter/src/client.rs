@@ -7,6 +7,7 @@ use repr::{RelDesc, SqlError, SqlType, Value};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+pub use crate::coordinator::guard::memory;
 pub use crate::session::copy::CopySink;
 pub use crate::session::Session;
 
@@ -53,6 +54,8 @@ pub struct Config {
     pub data_dir: std::path::PathBuf,
     /// Dataflow worker threads, at least 1.
     pub workers: usize,
+    /// Resident bytes beyond which the statement or view that fills the memory is ended.
+    pub memory_limit: Option<u64>,
 }
 
 impl Client {
@@ -60,7 +63,7 @@ impl Client {
     /// Errors: the directory is locked, damaged, or of an unknown version.
     pub async fn start(config: Config) -> Result<Client, SqlError> {
         let (tx, rx) = crossbeam_channel::unbounded::<Event>();
-        let shared = Arc::new(Shared::new(tx.clone()));
+        let shared = Arc::new(Shared::new(tx.clone(), config.memory_limit));
         let runtime = tokio::runtime::Handle::current();
         let for_boot = shared.clone();
         let coordinator = tokio::task::spawn_blocking(move || boot::boot(&config.data_dir, config.workers, Box::new(SystemClock), runtime, for_boot, tx))

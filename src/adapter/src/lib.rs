@@ -32,6 +32,7 @@ pub mod settings;
 pub use client::*;
 
 use crate::catalog::Catalog;
+use crate::coordinator::guard::Guard;
 use crate::coordinator::request::{Event, Request};
 use crate::coordinator::router::Router;
 use crate::planner::Planner;
@@ -54,6 +55,7 @@ pub struct Shared {
     /// Ids are reserved here by sessions and made durable with the objects that get them.
     pub(crate) next_id: AtomicU64,
     pub(crate) metrics: session::metrics::Metrics,
+    pub(crate) guard: Guard,
     pub(crate) sequences: Arc<sequences::Sequences>,
     /// The last closed time: what is read next is read at it or later.
     pub(crate) closed: AtomicU64,
@@ -64,7 +66,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(requests: crossbeam_channel::Sender<Event>) -> Shared {
+    /// `memory_limit`: resident bytes.
+    pub(crate) fn new(requests: crossbeam_channel::Sender<Event>, memory_limit: Option<u64>) -> Shared {
         Shared {
             requests,
             catalog: Arc::new(RwLock::new(Arc::new(Catalog::default()))),
@@ -74,6 +77,7 @@ impl Shared {
             locks: Default::default(),
             next_id: AtomicU64::new(0),
             metrics: session::metrics::Metrics::default(),
+            guard: Guard::new(memory_limit),
             sequences: Default::default(),
             closed: AtomicU64::new(0),
             born: Default::default(),

@@ -19,7 +19,7 @@ use sql::ast::ObjectKind;
 use sql::catalog::{FullName, ObjectRef, Relation, RelationKind, SqlCatalog, TableDef};
 use sql::hir::{Hir, HirScalar};
 use sql::plan::Plan;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub const DATABASE: &str = "riverdelta";
@@ -33,6 +33,8 @@ pub struct Planner {
     growing: Mutex<HashMap<GlobalId, bool>>,
     keys: Mutex<HashMap<GlobalId, Arc<Vec<Scalar>>>>,
     tables: Mutex<HashMap<GlobalId, Arc<TableExprs>>>,
+    /// Indexes that do not run.
+    withdrawn: Mutex<BTreeSet<GlobalId>>,
 }
 
 /// Bound expressions of a table.
@@ -54,6 +56,12 @@ impl Planner {
         self.forget_text(id);
         self.mirs.lock().remove(&id);
         self.growing.lock().remove(&id);
+        self.withdrawn.lock().remove(&id);
+    }
+
+    /// An index is not to be read any more.
+    pub fn withdraw(&self, id: GlobalId) {
+        self.withdrawn.lock().insert(id);
     }
 
     /// The object's text or names have changed; what runs goes on.
@@ -241,7 +249,7 @@ impl Planner {
             out.push((on, default_key(item)));
         }
         for d in catalog.dependants(on) {
-            if matches!(&d.kind, ItemKind::Index { on: base, .. } if *base == on) {
+            if matches!(&d.kind, ItemKind::Index { on: base, .. } if *base == on) && !self.withdrawn.lock().contains(&d.id) {
                 if let Ok(key) = self.index_key(catalog, d) {
                     out.push((d.id, (*key).clone()));
                 }

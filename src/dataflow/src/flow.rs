@@ -1,4 +1,4 @@
-//! Flow control of one-off results: whoever makes rows waits while the reader is behind.
+//! What all operators of a dataflow ask: whether to go on, for whom, and, for one-off results, whether the reader is behind.
 //!
 //! ```text
 //!   generator ──► .. ──► hub ─(charge)─► Response::PeekRows { credit } ──► session, which drops the credit
@@ -11,10 +11,41 @@
 //! holds about [`QUEUED_BYTES_MAX`] and what one step makes, however slow its reader is, and nobody else waits for it.
 
 use parking_lot::Mutex;
+use repr::memory::Holder;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use timely::scheduling::SyncActivator;
 use timely::worker::Worker;
+
+/// Whether a dataflow is stopped, on one worker. Each operator asks as it begins.
+#[derive(Default)]
+pub struct Stopped {
+    set: Cell<bool>,
+    holder: Holder,
+}
+
+impl Stopped {
+    /// Of a dataflow whose memory is `holder`'s.
+    pub fn new(holder: Holder) -> Stopped {
+        Stopped { set: Cell::new(false), holder }
+    }
+
+    /// Once it is, or its memory is wanted back, everything lets go of its data and capabilities. What the thread allocates after it has asked is the dataflow's.
+    #[inline]
+    pub fn get(&self) -> bool {
+        self.holder.works();
+        self.set.get() || self.holder.is_ended()
+    }
+
+    pub fn set(&self) {
+        self.set.set(true);
+    }
+
+    pub fn holder(&self) -> &Holder {
+        &self.holder
+    }
+}
 
 /// Bytes of a result that may be on their way.
 pub const QUEUED_BYTES_MAX: usize = 8 << 20;

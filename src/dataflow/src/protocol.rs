@@ -7,6 +7,7 @@ use crate::flow::Credit;
 use crate::worker::{self, Hub, Readers};
 use crossbeam_channel::Sender;
 use plan::{DataflowDesc, Mfp};
+use repr::memory::Holder;
 use repr::{ColType, Deltas, Diff, GlobalId, SqlError, Timestamp, Value};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub enum Command {
         id: GlobalId,
         desc: Arc<DataflowDesc>,
         shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)>,
+        /// Whose the memory is that it takes. Told to let go, it stops on each worker, and waits to be dropped.
+        holder: Holder,
     },
     /// Changes of shards after the `as_of` of the dataflow that the next `CreateDataflow` with this id builds, in order of time: what went by before it.
     CatchUp {
@@ -62,6 +65,8 @@ pub enum Command {
     CancelPeek {
         id: GlobalId,
     },
+    /// Memory is short: what is free goes back to the system.
+    GiveBack,
     Shutdown,
 }
 

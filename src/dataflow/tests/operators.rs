@@ -381,7 +381,7 @@ fn a_worker_that_panics_is_reported() {
         ctx: ctx(),
         quarantine: vec![],
     };
-    cluster.send(Command::CreateDataflow { id: GlobalId(3), desc: Arc::new(desc), shards: vec![(shard, Arc::new(Bomb))] });
+    cluster.send(Command::CreateDataflow { id: GlobalId(3), desc: Arc::new(desc), shards: vec![(shard, Arc::new(Bomb))], holder: Default::default() });
     match rx.recv_timeout(Duration::from_secs(5)).unwrap() {
         Response::WorkerDied { worker: 0, message } => assert!(message.contains("fails hard"), "{message}"),
         other => panic!("{other:?}"),

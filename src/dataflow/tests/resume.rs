@@ -12,10 +12,11 @@
 use dataflow::arrange::{
     arrange, exchange, import, join, lane_of, reduce, reduce_totals, tactic, Agent, ArrangeCtl, Block, Body, Changes, JoinCfg, Matches, Outputs, RowB, Saved,
 };
+use dataflow::flow::Stopped;
 use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::input::InputSession;
 use differential_dataflow::trace::{Span, TraceReader};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
@@ -120,7 +121,7 @@ fn greatest(_: &[u8], vals: &[(&[u8], i64)], out: &mut Outputs) {
 }
 
 fn cfg(resume: Option<Antichain<u64>>, budget: Duration) -> JoinCfg<u64> {
-    JoinCfg { resume, start: 0, ordered: true, budget, cancel: Rc::new(Cell::new(false)), gate: None }
+    JoinCfg { resume, start: 0, ordered: true, budget, cancel: Default::default(), gate: None }
 }
 
 struct Flow {
@@ -298,13 +299,13 @@ struct Exporter {
     input: In,
     probe: Handle<u64>,
     agent: Agent<u64, i64>,
-    stopped: Rc<Cell<bool>>,
+    stopped: Rc<Stopped>,
 }
 
 fn exporter(w: &mut Worker) -> Exporter {
     w.dataflow::<u64, _, _>(|scope| {
         let mut input: In = InputSession::new();
-        let stopped: Rc<Cell<bool>> = Default::default();
+        let stopped: Rc<Stopped> = Default::default();
         let a = arrange(blocks(&mut input, scope), Pipeline, "E", None, ArrangeCtl::new(stopped.clone()));
         let probe = Handle::new();
         a.stream.probe_with(&probe);
@@ -383,7 +384,7 @@ fn imports_are_exact_from_their_time_on() {
         (40..100).for_each(|t| assert!(at(&whole.1, t) == naive(t), "at {t}"));
         (45..80).for_each(|t| assert!(at(&bounded.1, t) == naive(t), "bounded, at {t}"));
         // Stopped, not finished: the importer stalls where it is.
-        e.stopped.set(true);
+        e.stopped.set();
         e.input.close();
         for _ in 0..50 {
             w.step();

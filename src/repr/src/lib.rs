@@ -34,6 +34,8 @@ pub mod jsonb;
 pub mod jsonpath;
 /// Rows by key, packed.
 pub mod keyed;
+/// Who holds memory.
+pub mod memory;
 /// Exact decimal numbers.
 pub mod numeric;
 /// Ranges: canonical form, order of bounds.

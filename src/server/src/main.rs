@@ -9,6 +9,8 @@
 //! directory, an address in use), which is said on stderr with exit code 1. A panic in a connection ends that connection.
 //! Not here: SQL, sessions, transactions (`adapter`).
 
+/// The allocator.
+mod alloc;
 /// Command line and environment.
 mod args;
 /// Health and metrics over HTTP.
@@ -27,7 +29,7 @@ use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
-static ALLOC: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOC: alloc::Noted = alloc::Noted;
 
 /// How long sessions get to end their statements after a signal.
 const DRAIN: std::time::Duration = std::time::Duration::from_secs(5);
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     // Before the first thread: the standard library asks for this once. The engine's and the runtime's threads follow it.
     std::env::set_var("RUST_MIN_STACK", STACK_BYTES.to_string());
     expr::func::system::started();
+    repr::memory::collect_by(alloc::collect);
     let cli = Cli::parse();
     let args = match cli.command {
         Some(Command::Serve(args)) => args,
@@ -87,7 +90,7 @@ async fn serve(args: ServeArgs) -> Result<(), String> {
     let client_slot = http::ClientSlot::default();
     tokio::spawn(http::serve(http, client_slot.clone(), stopped.clone()));
 
-    let config = Config { data_dir: args.data_dir.clone(), workers: args.worker_count() };
+    let config = Config { data_dir: args.data_dir.clone(), workers: args.worker_count(), memory_limit: args.memory_limit() };
     let client = tokio::select! {
         started = Client::start(config) => started.map_err(|e| start_error(&e))?,
         _ = terminate.recv() => return Ok(()),

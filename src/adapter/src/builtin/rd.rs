@@ -20,6 +20,7 @@ const TABLES: &[(&str, u32, &[(&str, SqlType)])] = &[
             ("hydrated", Bool),
             ("hydration_ms", Int8),
             ("lag_ms", Int8),
+            ("stopped", Text),
         ],
     ),
     ("sources", 15_003, &[("id", Text), ("name", Text), ("status", Text), ("detail", Text), ("position", Text), ("rows", Int8)]),
@@ -69,6 +70,7 @@ pub fn fill(name: &str, out: &mut Rows<'_>, ctx: &BuiltinCtx<'_>) {
                     ("hydrated", Value::Bool(x.hydrated_ms.is_some())),
                     ("hydration_ms", x.hydrated_ms.map_or(Value::Null, ms)),
                     ("lag_ms", ms((ctx.introspection.closed + 1).saturating_sub(x.upper))),
+                    ("stopped", x.stopped.as_deref().map_or(Value::Null, text)),
                 ]);
             }
         }

@@ -32,6 +32,8 @@ pub fn boot(
     let router = shared.router.clone();
     let to_coordinator = events.clone();
     spawn("router", move || Router::run(&router, rx, to_coordinator));
+    let watched = shared.clone();
+    spawn("memory", move || super::guard::watch(&watched));
     let edges = Edges { engine: Box::new(cluster), connectors: Box::new(Threads { runtime, events }), clock, fatal: super::fatal };
     start(store, edges, shared)
 }
@@ -67,6 +69,7 @@ pub(super) fn start(store: Store, edges: Edges, shared: Arc<crate::Shared>) -> R
         pending: Default::default(),
         holds: BTreeMap::new(),
         reads: Reads::default(),
+        stopped: BTreeMap::new(),
         sources: Sources::new(edges.connectors),
         hydrated: false,
         shared,

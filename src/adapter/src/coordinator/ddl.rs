@@ -11,7 +11,6 @@ use super::{Coordinator, IndexState, LEASE_MS};
 use crate::catalog::{key, Catalog, Item, ItemKind, Schema};
 use crate::changes::Changes;
 use crate::planner::{captured_ctx, default_key};
-use dataflow::Command;
 use expr::{Interrupt, Why};
 use plan::{DataflowDesc, Export};
 use repr::error::state;
@@ -214,29 +213,31 @@ impl Coordinator {
             ItemKind::MaterializedView { .. } => {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));
                 let interrupt = ctx.interrupt.clone();
-                let mir = self.planner.view_mir(catalog, item)?;
                 let key = default_key(item);
-                let optimize::Dataflow { lir, imports, .. } = self.planner.physical(catalog, &mir, &ctx, &|id| self.indexes_on(id))?;
                 let mut exports = vec![Export::Arrangement { index: item.id, on: item.id, key: key.clone() }];
                 let listed: Vec<Arc<Item>> =
                     catalog.dependants(item.id).filter(|d| matches!(d.kind, ItemKind::ViewErrors { view } if view == item.id)).cloned().collect();
                 exports.extend(listed.iter().map(|e| Export::Arrangement { index: e.id, on: e.id, key: default_key(e) }));
-                let desc = DataflowDesc {
-                    name: format!("{}.{}", item.schema, item.name),
-                    as_of,
-                    until: None,
-                    imports,
-                    builds: vec![(item.id, lir)],
-                    exports,
-                    ctx,
-                    quarantine: listed.iter().map(|e| (item.id, e.id)).collect(),
+                let (builds, imports, quarantine) = match self.stopped.get(&item.id) {
+                    // Its error is no row's, to be listed.
+                    Some(why) => {
+                        let failed = |i: &Item| (i.id, optimize::Dataflow::failed(i.desc.types.clone(), why.clone()).lir);
+                        (std::iter::once(item).chain(listed.iter().map(|e| &**e)).map(failed).collect(), vec![], vec![])
+                    }
+                    None => {
+                        let mir = self.planner.view_mir(catalog, item)?;
+                        let optimize::Dataflow { lir, imports, .. } = self.planner.physical(catalog, &mir, &ctx, &|id| self.indexes_on(id))?;
+                        (vec![(item.id, lir)], imports, listed.iter().map(|e| (item.id, e.id)).collect())
+                    }
                 };
+                let desc = DataflowDesc { name: format!("{}.{}", item.schema, item.name), as_of, until: None, imports, builds, exports, ctx, quarantine };
                 self.create_dataflow(item.id, desc)?;
                 self.add_index(item.id, item.id, key, as_of, Some(interrupt));
                 for e in listed {
                     self.add_index(e.id, e.id, default_key(&e), as_of, None);
                 }
             }
+            ItemKind::Index { .. } if self.stopped.contains_key(&item.id) => {}
             ItemKind::Index { on, .. } => {
                 let ctx = Arc::new(captured_ctx(&item.captured, catalog));
                 let key = (*self.planner.index_key(catalog, item)?).clone();
@@ -266,16 +267,22 @@ impl Coordinator {
         self.shared.born.lock().insert(index, as_of);
     }
 
+    /// Ends the dataflow behind an arrangement, if it is its first.
+    pub(super) fn remove_index(&mut self, id: GlobalId) {
+        if let Some(state) = self.indexes.remove(&id) {
+            if let Some(interrupt) = state.interrupt {
+                interrupt.set(Why::Asked);
+            }
+            self.end_dataflow(id);
+        }
+    }
+
     fn dropped(&mut self, before: &Catalog, after: &Catalog, ids: &[GlobalId]) {
         self.end_reads_of(ids, before, after);
         for id in ids {
             let Some(item) = before.item(*id) else { continue };
-            if let Some(state) = self.indexes.remove(id) {
-                if let Some(interrupt) = state.interrupt {
-                    interrupt.set(Why::Asked);
-                }
-                self.cluster.send(Command::DropDataflow { id: *id });
-            }
+            self.remove_index(*id);
+            self.stopped.remove(id);
             self.keys.remove(*id);
             self.planner.forget(*id);
             self.last_write.remove(id);

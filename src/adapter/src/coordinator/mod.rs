@@ -21,6 +21,8 @@ pub(crate) mod ddl;
 mod edges;
 /// Foreign keys.
 pub mod foreign;
+/// The process's memory.
+pub mod guard;
 /// Primary keys of tables.
 pub(crate) mod keys;
 /// Read times, peeks, subscribes.
@@ -38,7 +40,7 @@ mod touched;
 #[cfg(test)]
 mod sim;
 
-use crate::catalog::{Catalog, Item};
+use crate::catalog::{Catalog, Item, ItemKind};
 use crate::planner::Planner;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use dataflow::Command;
@@ -46,7 +48,7 @@ use edges::Engine;
 pub use edges::{Clock, SystemClock};
 use expr::Interrupt;
 use parking_lot::RwLock;
-use repr::{GlobalId, Timestamp};
+use repr::{GlobalId, SqlError, Timestamp};
 use request::{Event, Request};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
@@ -112,6 +114,8 @@ pub struct Coordinator {
     pending: committer::Pending,
     holds: BTreeMap<Timestamp, usize>,
     reads: reads::Reads,
+    /// Views that were stopped, each with the error that its readers get.
+    stopped: BTreeMap<GlobalId, SqlError>,
     sources: sources::Sources,
     /// Views are created and the ticks since their `as_of` sent.
     hydrated: bool,
@@ -198,6 +202,7 @@ impl Coordinator {
             }
             Event::Frontier { index, upper, records, bytes } => {
                 if let Some(s) = self.indexes.get_mut(&index) {
+                    self.shared.guard.reaches(index, upper);
                     s.upper = s.upper.max(upper);
                     s.records = records;
                     s.bytes = bytes;
@@ -206,6 +211,8 @@ impl Coordinator {
                     }
                 }
             }
+            Event::Memory(Some(blamed)) => self.relieve(blamed),
+            Event::Memory(None) => self.cluster.send(Command::GiveBack),
             Event::WorkerDied { worker, message } => (self.fatal)(&format!("dataflow worker {worker} stopped: {message}")),
         }
     }
@@ -335,6 +342,13 @@ impl Coordinator {
     }
 
     fn introspect(&self) -> request::Introspection {
+        let catalog = self.catalog();
+        let gone = self.stopped.iter().filter(|s| !self.indexes.contains_key(s.0)).filter_map(|(id, why)| {
+            let item = catalog.item(*id)?;
+            let ItemKind::Index { on, .. } = &item.kind else { return None };
+            let stopped = Some(why.message.clone());
+            Some(request::IndexInfo { id: *id, on: *on, since: 0, upper: 0, records: 0, bytes: 0, hydrated_ms: None, stopped })
+        });
         request::Introspection {
             closed: self.closed,
             indexes: self
@@ -348,7 +362,9 @@ impl Coordinator {
                     records: s.records,
                     bytes: s.bytes,
                     hydrated_ms: s.hydrated.map(|d| d.as_millis() as u64),
+                    stopped: self.stopped.get(id).map(|e| e.message.clone()),
                 })
+                .chain(gone)
                 .collect(),
             sources: self.sources.info(),
         }

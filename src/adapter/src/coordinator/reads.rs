@@ -323,7 +323,9 @@ impl Coordinator {
             past.sort_by_key(|p| p.0);
             self.cluster.send(Command::CatchUp { id, ticks: Arc::new(past) });
         }
-        self.cluster.send(Command::CreateDataflow { id, desc: Arc::new(desc), shards });
+        let statement = !desc.exports.iter().any(|e| matches!(e, Export::Arrangement { .. }));
+        let holder = self.shared.guard.begins(id, statement, desc.as_of, desc.ctx.interrupt.clone());
+        self.cluster.send(Command::CreateDataflow { id, desc: Arc::new(desc), shards, holder });
         Ok(())
     }
 
@@ -375,9 +377,32 @@ impl Coordinator {
         self.router.remove(id);
         match self.reads.running.remove(&id).map(|r| r.kind) {
             Some(Kind::Peek) => self.cluster.send(Command::CancelPeek { id }),
-            Some(Kind::Dataflow | Kind::Subscribe) => self.cluster.send(Command::DropDataflow { id }),
+            Some(Kind::Dataflow | Kind::Subscribe) => self.end_dataflow(id),
             None => {}
         }
+    }
+
+    pub(super) fn end_dataflow(&mut self, id: GlobalId) {
+        self.shared.guard.ends(id);
+        self.cluster.send(Command::DropDataflow { id });
+    }
+
+    pub(super) fn is_running(&self, id: GlobalId) -> bool {
+        self.reads.running.contains_key(&id)
+    }
+
+    /// Ends a read or subscription with an error.
+    pub(super) fn fail_read(&mut self, token: GlobalId, e: SqlError) {
+        self.router.end_subscriber(token, e.clone());
+        self.router.end_peek(token, e);
+        self.end_read(token);
+    }
+
+    /// Reads and subscriptions of these end with an error.
+    pub(super) fn fail_reads_of(&mut self, ids: &[GlobalId], e: &SqlError) {
+        let reads = |r: &Running| r.relations.iter().any(|id| ids.contains(id));
+        let touched: Vec<GlobalId> = self.reads.running.iter().filter(|(_, r)| reads(r)).map(|r| *r.0).collect();
+        touched.into_iter().for_each(|token| self.fail_read(token, e.clone()));
     }
 
     /// Objects go: subscriptions and reads of them end with a clear error.

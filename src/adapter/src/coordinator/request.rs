@@ -3,6 +3,7 @@
 use super::foreign::Constraints;
 use crate::catalog::{Catalog, Item};
 use crate::changes::Changes;
+use crate::coordinator::guard::Blamed;
 use crate::coordinator::keys::OwnKeys;
 use crate::coordinator::router::{PeekReceiver, SubscribeReceiver};
 use crate::session::read_set::ReadSet;
@@ -28,6 +29,8 @@ pub enum Event {
         records: u64,
         bytes: u64,
     },
+    /// Memory is short: a dataflow was told to let go of its own, or what is free is to go back to the system.
+    Memory(Option<Blamed>),
     WorkerDied {
         worker: usize,
         message: String,
@@ -183,6 +186,8 @@ pub struct IndexInfo {
     pub records: u64,
     pub bytes: u64,
     pub hydrated_ms: Option<u64>,
+    /// Why it was stopped.
+    pub stopped: Option<String>,
 }
 
 #[derive(Clone, Debug)]

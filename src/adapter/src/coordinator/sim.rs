@@ -107,7 +107,7 @@ impl Engine for SimEngine {
     fn send(&self, command: Command) {
         let mut world = self.0.lock();
         match command {
-            Command::CreateDataflow { id, desc, shards } => {
+            Command::CreateDataflow { id, desc, shards, .. } => {
                 let mut content = Content::new();
                 for (_, reader) in &shards {
                     for (row, n) in read_all(reader) {
@@ -302,7 +302,7 @@ impl Sim {
             disk: SimDisk::new(),
             world,
             coordinator: None,
-            shared: Arc::new(crate::Shared::new(requests)),
+            shared: Arc::new(crate::Shared::new(requests, None)),
             accounts: Content::new(),
             tables: BTreeSet::new(),
             sent: vec![],
@@ -332,7 +332,7 @@ impl Sim {
                 world.events.clear();
             }
             let (requests, _) = crossbeam_channel::unbounded();
-            self.shared = Arc::new(crate::Shared::new(requests));
+            self.shared = Arc::new(crate::Shared::new(requests, None));
             let (disk, world, shared) = (self.disk.clone(), self.world.clone(), self.shared.clone());
             let started = catch_unwind(AssertUnwindSafe(|| {
                 let options = StoreOptions { fold_bytes: 4_000, segment_bytes: 1_500, background: false };

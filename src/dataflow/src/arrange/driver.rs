@@ -11,6 +11,7 @@
 //! Not here: arranging inside recursion (partially ordered times), which takes differential's own.
 
 use super::{Agent, Arr, Block, Budget, RowB, RowBatcher, RowChunk, RowSpine, Spans, Time, Weight};
+use crate::flow::Stopped;
 use differential_dataflow::batcher::{Batcher, Extract};
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
@@ -48,7 +49,7 @@ pub struct ArrangeCtl<T: Time, R: Weight> {
     /// Set by the operator once its input is truly finished.
     pub complete: Rc<Cell<bool>>,
     /// Set before sources are stopped: everything held is dropped, and completeness is not claimed.
-    pub stopped: Rc<Cell<bool>>,
+    pub stopped: Rc<Stopped>,
 }
 
 impl<T: Time, R: Weight> Clone for ArrangeCtl<T, R> {
@@ -58,7 +59,7 @@ impl<T: Time, R: Weight> Clone for ArrangeCtl<T, R> {
 }
 
 impl<T: Time, R: Weight> ArrangeCtl<T, R> {
-    pub fn new(stopped: Rc<Cell<bool>>) -> Self {
+    pub fn new(stopped: Rc<Stopped>) -> Self {
         ArrangeCtl { want: Default::default(), got: Default::default(), complete: Default::default(), stopped }
     }
 }

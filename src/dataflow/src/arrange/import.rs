@@ -4,9 +4,9 @@
 //! The stock import would send history at the minimal stamp.
 
 use super::{Agent, RowB, Spans, Time, Weight};
+use crate::flow::Stopped;
 use differential_dataflow::operators::arrange::{Arranged, TraceReplayInstruction};
 use differential_dataflow::trace::{Span, TraceReader};
-use std::cell::Cell;
 use std::rc::Rc;
 use timely::dataflow::operators::generic::source;
 use timely::dataflow::operators::CapabilitySet;
@@ -67,7 +67,7 @@ pub fn import<'s, T: Time + TotalOrder, R: Weight>(
     name: &str,
     as_of: T,
     until: Option<T>,
-    stop: Rc<Cell<bool>>,
+    stop: Rc<Stopped>,
     mut watch: impl FnMut(Option<&RowB<T, R>>) + 'static,
 ) -> Result<(Arranged<'s, AsOf<T, R>>, Activator), Antichain<T>> {
     let mut agent = agent.clone();

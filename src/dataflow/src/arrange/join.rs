@@ -9,12 +9,11 @@
 //! and recomputed. Spans that wait for their order hold the other trace's compaction.
 
 use super::{At, Body, RowB, Time};
-use crate::flow::{Gate, Throttle};
+use crate::flow::{Gate, Stopped, Throttle};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::{Span, TraceReader};
 use repr::batch::PIECE_BYTES;
 use repr::{Col, Diff};
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -76,7 +75,7 @@ pub struct JoinCfg<T> {
     pub ordered: bool,
     /// Time an activation may take.
     pub budget: Duration,
-    pub cancel: Rc<Cell<bool>>,
+    pub cancel: Rc<Stopped>,
     /// Closed while no rows are to be made.
     pub gate: Option<Arc<Gate>>,
 }

@@ -7,11 +7,11 @@
 //! Works through large batches in steps of a time budget. Not for recursion: `TotalOrder` is asked for.
 
 use super::{At, Budget, RowB, Time, Weight};
+use crate::flow::Stopped;
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::{Span, TraceReader};
 use repr::batch::PIECE_BYTES;
 use repr::Diff;
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub fn reduce_totals<'s, T: Time + TotalOrder, R: Weight, A, O: PartialEq + Clon
     input: Arranged<'s, A>,
     name: &str,
     budget: Duration,
-    stopped: Rc<Cell<bool>>,
+    stopped: Rc<Stopped>,
     resume: Option<Antichain<T>>,
     mut row: impl FnMut(&[u8], &[(&[u8], R)]) -> Option<O> + 'static,
     mut emit: impl FnMut(Changes<'_, T, O>) -> (C, Vec<D>) + 'static,

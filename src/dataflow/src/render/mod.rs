@@ -34,7 +34,7 @@ use crate::arrange::{
     self, Agent, Arr, ArrangeCtl, Block, DiffTactic, GroupLogic, Layout, Ordered, OrderedLogic, Outputs, RowBatcher, RowSpine, Time, WireTime,
 };
 use crate::errors::error_types;
-use crate::flow::Gate;
+use crate::flow::{Gate, Stopped};
 use crate::mfp_eval::MfpEval;
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::reduce::reduce_with_tactic;
@@ -44,7 +44,6 @@ use plan::lir::ReduceKind;
 use plan::mir::{Id, LocalId};
 use plan::{Lir, LirKind};
 use repr::{ColType, Diff, SqlError, Timestamp};
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -57,8 +56,8 @@ pub struct Env {
     pub ctx: Arc<EvalCtx>,
     pub as_of: Timestamp,
     pub until: Option<Timestamp>,
-    /// Set when the dataflow is dropped: everything lets go of its data and capabilities.
-    pub stopped: Rc<Cell<bool>>,
+    /// Set when the dataflow is dropped.
+    pub stopped: Rc<Stopped>,
     pub worker: usize,
     /// Of a one-off result: closed while its reader is behind.
     pub gate: Option<Arc<Gate>>,

@@ -4,6 +4,7 @@ use super::hub::Hub;
 use crate::arrange::{Layout, Upd};
 use crate::errors;
 use crate::render::{arrange, error_layout, flatten, Collection, Env, Traced, Updates};
+use repr::memory;
 use repr::{ColType, Deltas, Diff, GlobalId, SqlError, Timestamp};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -63,11 +64,12 @@ pub fn peek_once(c: Collection<'_, Timestamp>, id: GlobalId, hub: Arc<Hub>, env:
             *slot = Some(e);
         }
     };
-    let env = env.clone();
+    let (env, holder) = (env.clone(), env.stopped.holder().clone());
     sink(
         c,
         "PeekOnce",
         move |upd| {
+            holder.hands_over(upd.batch.bytes());
             out.peek_rows(id, Deltas { rows: upd.batch, diffs: upd.diffs });
         },
         move |upd| {
@@ -101,6 +103,8 @@ pub fn subscribe(c: Collection<'_, Timestamp>, types: &[ColType], id: GlobalId, 
         c,
         "Subscribe",
         move |upd| {
+            // The rows are the reader's.
+            memory::rest();
             let mut bad: BTreeMap<Timestamp, Diff> = BTreeMap::new();
             let updates = (0..upd.len())
                 .map(|i| {

@@ -263,7 +263,14 @@ impl Hub {
         }
     }
 
-    pub fn drop_frontier(&self, index: GlobalId) {
-        self.state.lock().frontiers.remove(&index);
+    /// A worker has dropped its part of an arrangement. Another of the same id may have begun on others.
+    pub fn drop_frontier(&self, index: GlobalId, worker: usize) {
+        let mut state = self.state.lock();
+        if let Some(f) = state.frontiers.get_mut(&index) {
+            (f.uppers[worker], f.sizes[worker], f.sent) = (0, Size::default(), 0);
+            if f.uppers.iter().all(|u| *u == 0) {
+                state.frontiers.remove(&index);
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ pub use hub::Hub;
 pub use peek::Readers;
 
 use crate::arrange::{import, Agent, Layout, RowB};
-use crate::flow::Gate;
+use crate::flow::{Gate, Stopped};
 use crate::protocol::{Command, PeekRequest, SnapshotReader};
 use crate::render::{self, Collection, Context, Env, Traced};
 use crossbeam_channel::{Receiver, TryRecvError};
@@ -31,6 +31,7 @@ use peek::Job;
 use plan::mir::Id;
 use plan::{DataflowDesc, Export, Import, Lir};
 use repr::error::state;
+use repr::memory::{self, Holder};
 use repr::{ColType, Deltas, Diff, GlobalId, SqlError, Timestamp};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +55,7 @@ struct Dataflow {
     subscribes: Vec<GlobalId>,
     /// One-off results, and whether this worker's part of each is over.
     peeks: Vec<(GlobalId, Rc<Cell<bool>>)>,
-    stopped: Rc<Cell<bool>>,
+    stopped: Rc<Stopped>,
     dropped: bool,
     /// Has rows that come or go with time alone.
     temporal: bool,
@@ -170,6 +171,7 @@ pub fn run(worker: &mut Worker, commands: &Receiver<Command>, hub: Arc<Hub>, rea
         // A command that arrives after the look above leaves an unpark token, so this returns at once.
         let park = if s.report_if_due() { s.sweep() } else { Some(Duration::ZERO) };
         s.worker.step_or_park(park);
+        memory::rest();
     }
 }
 
@@ -182,7 +184,7 @@ fn slice(deltas: &Deltas, index: usize, peers: usize) -> Deltas {
 impl State<'_> {
     fn command(&mut self, c: Command) {
         match c {
-            Command::CreateDataflow { id, desc, shards } => self.create(id, desc, shards),
+            Command::CreateDataflow { id, desc, shards, holder } => self.create(id, desc, shards, holder),
             Command::DropDataflow { id } => self.drop_dataflow(id),
             Command::CatchUp { id, ticks } => {
                 self.past.insert(id, ticks);
@@ -191,6 +193,7 @@ impl State<'_> {
             Command::AllowCompaction { index, since } => self.compact(index, since),
             Command::Peek(request) => self.peek(request),
             Command::CancelPeek { id } => self.cancel(id),
+            Command::GiveBack => memory::give_back(),
             Command::Shutdown => {}
         }
     }
@@ -209,8 +212,9 @@ impl State<'_> {
         }
     }
 
-    fn create(&mut self, id: GlobalId, desc: Arc<DataflowDesc>, shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)>) {
-        let stopped: Rc<Cell<bool>> = Default::default();
+    fn create(&mut self, id: GlobalId, desc: Arc<DataflowDesc>, shards: Vec<(GlobalId, Arc<dyn SnapshotReader>)>, holder: Holder) {
+        holder.works();
+        let stopped = Rc::new(Stopped::new(holder));
         let one_off = !desc.exports.is_empty() && desc.exports.iter().all(|e| matches!(e, Export::PeekOnce { .. }));
         let up_to = desc.exports.iter().filter_map(|e| if let Export::Subscribe { up_to, .. } = e { *up_to } else { None });
         let until = up_to.chain(desc.until).chain(one_off.then_some(desc.as_of + 1)).min();
@@ -299,6 +303,7 @@ impl State<'_> {
             }
         }
         self.dataflows.insert(id, made);
+        memory::rest();
         self.catch_up(id);
     }
 
@@ -307,7 +312,7 @@ impl State<'_> {
         d.dropped = true;
         for index in &d.exports {
             self.indexes.remove(index);
-            self.hub.drop_frontier(*index);
+            self.hub.drop_frontier(*index, self.index);
         }
         for s in &d.subscribes {
             self.hub.drop_subscribe(*s);
@@ -327,7 +332,7 @@ impl State<'_> {
             let used: Vec<GlobalId> = self.dataflows.values().flat_map(|d| d.imports.iter().copied()).collect();
             let Some(id) = self.dataflows.iter().find(|(_, d)| d.dropped && !d.exports.iter().any(|e| used.contains(e))).map(|d| *d.0) else { return };
             if let Some(d) = self.dataflows.remove(&id) {
-                d.stopped.set(true);
+                d.stopped.set();
                 self.owners.retain(|_, owner| *owner != id);
                 d.inputs.iter().for_each(|i| i.1.wake());
                 d.wake.iter().for_each(|a| a.activate());

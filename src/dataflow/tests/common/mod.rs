@@ -148,7 +148,7 @@ impl Db {
                 self.subs.insert(*id, Sub::default());
             }
         }
-        self.cluster.send(Command::CreateDataflow { id, desc: Arc::new(desc), shards });
+        self.cluster.send(Command::CreateDataflow { id, desc: Arc::new(desc), shards, holder: Default::default() });
         id
     }
     pub fn import(&self, id: GlobalId) -> Import {

@@ -29,6 +29,13 @@ pub struct Dataflow {
     pub notices: Vec<String>,
 }
 
+impl Dataflow {
+    /// A relation of which nothing is known but why it has no rows.
+    pub fn failed(types: Vec<ColType>, why: SqlError) -> Dataflow {
+        Dataflow { lir: Lir { node: 0, types, kind: LirKind::Constant { rows: Err(why) } }, imports: vec![], notices: vec![] }
+    }
+}
+
 /// Plans a relation that is to be maintained, or read once by a dataflow.
 pub fn plan_dataflow(mir: &Mir, ctx: &OptimizeCtx, indexes: Indexes) -> Result<Dataflow, SqlError> {
     if !ctx.one_off {
