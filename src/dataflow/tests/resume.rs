@@ -121,7 +121,7 @@ fn greatest(_: &[u8], vals: &[(&[u8], i64)], out: &mut Outputs) {
 }
 
 fn cfg(resume: Option<Antichain<u64>>, budget: Duration) -> JoinCfg<u64> {
-    JoinCfg { resume, start: 0, ordered: true, budget, cancel: Default::default(), gate: None }
+    JoinCfg { resume, start: 0, ordered: true, budget, cancel: Default::default(), gate: None, unmatched: None }
 }
 
 struct Flow {

@@ -279,6 +279,16 @@ impl RowCodec {
         }
     }
 
+    /// Whether a column of `cols`, in ascending order, is NULL, in row bytes or key bytes.
+    pub fn any_null(&self, row: &[u8], cols: &[usize]) -> bool {
+        let (mut b, mut at) = (Bytes(row), 0);
+        cols.iter().any(|c| {
+            self.types[at..*c].iter().for_each(|t| skip_canonical(&t.ty, &mut b));
+            at = *c;
+            b.0.first() == Some(&NULL)
+        })
+    }
+
     /// Length of the key part of row bytes: where the suffixes begin.
     pub fn key_len(&self, row: &[u8]) -> usize {
         if !self.any_suffix {

@@ -78,7 +78,12 @@ pub struct JoinCfg<T> {
     pub cancel: Rc<Stopped>,
     /// Closed while no rows are to be made.
     pub gate: Option<Arc<Gate>>,
+    /// Keys that match nothing although both sides have them.
+    pub unmatched: Option<Unmatched>,
 }
+
+/// Of key bytes: whether rows of this key match nothing.
+pub type Unmatched = Rc<dyn Fn(&[u8]) -> bool>;
 
 enum Step<C> {
     Out(C),
@@ -111,18 +116,23 @@ struct Gather<T: Time> {
     load_pos: Option<(usize, usize, usize)>,
     loaded: bool,
     hits: Vec<Hit<T>>,
+    unmatched: Option<Unmatched>,
 }
 
 impl<T: Time> Gather<T> {
-    fn new(driver: RowB<T, Diff>, others: Vec<RowB<T, Diff>>, driver_is_right: bool, meet: T) -> Self {
+    fn new(driver: RowB<T, Diff>, others: Vec<RowB<T, Diff>>, driver_is_right: bool, meet: T, unmatched: Option<Unmatched>) -> Self {
         let at = vec![At::default(); others.len()];
-        Gather { driver, others, driver_is_right, meet, chunk: 0, key: 0, update: 0, hit: 0, at, loading: 0, load_pos: None, loaded: false, hits: vec![] }
+        let (hits, load_pos) = (vec![], None);
+        Gather { driver, others, driver_is_right, meet, chunk: 0, key: 0, update: 0, hit: 0, at, loading: 0, load_pos, loaded: false, hits, unmatched }
     }
 
     /// Loads the other side's updates of the current key; false if the budget ran out before all were loaded.
     fn load(&mut self, x: &Body<T, Diff>, budget: &mut Budget) -> bool {
         let (lane, key) = x.key(self.key);
         budget.charge(1);
+        if self.loading == 0 && !self.loaded && self.unmatched.as_ref().is_some_and(|u| u(key)) {
+            self.loading = self.others.len();
+        }
         while self.loading < self.others.len() {
             let (b, at) = (&self.others[self.loading], &mut self.at[self.loading]);
             let (c, k, u) = match self.load_pos {
@@ -257,7 +267,13 @@ impl<T: Time> Side<T> {
         self.queue.extend(spans.drain(..).map(|span| Waiting { caps: caps.clone(), span }));
     }
     /// Takes the first waiting span, pairing it with the other trace's content.
-    fn take<Tr: TraceReader<Time = T, Batch = RowB<T, Diff>>>(&mut self, other: &mut Option<Tr>, other_acknowledged: &Antichain<T>, is_right: bool) {
+    fn take<Tr: TraceReader<Time = T, Batch = RowB<T, Diff>>>(
+        &mut self,
+        other: &mut Option<Tr>,
+        other_acknowledged: &Antichain<T>,
+        is_right: bool,
+        unmatched: &Option<Unmatched>,
+    ) {
         let Some(Waiting { caps, span }) = self.queue.pop_front() else { return };
         let below = PartialOrder::less_equal(span.upper(), &self.preloaded);
         assert!(below || PartialOrder::less_equal(&self.preloaded, span.lower()), "span across the start frontier");
@@ -270,7 +286,7 @@ impl<T: Time> Side<T> {
             if let (Some(meet), Some(other)) = (meet, other.as_mut()) {
                 let others = other.batches_through(other_acknowledged.borrow()).expect("acknowledged frontiers are span bounds");
                 if !others.is_empty() {
-                    self.todo.push_back((caps, Gather::new(batch, others, is_right, meet)));
+                    self.todo.push_back((caps, Gather::new(batch, others, is_right, meet, unmatched.clone())));
                 }
             }
         }
@@ -343,7 +359,7 @@ where
             if !all0.is_empty() {
                 let cap = CapabilitySet::from_elem(capability.delayed(&cfg.start));
                 for batch in all1 {
-                    first.push_back((cap.clone(), Gather::new(batch, all0.clone(), true, cfg.start.clone())));
+                    first.push_back((cap.clone(), Gather::new(batch, all0.clone(), true, cfg.start.clone(), cfg.unmatched.clone())));
                 }
             }
         }
@@ -380,9 +396,9 @@ where
                     break;
                 }
                 if left_first {
-                    s0.take(&mut t1, &s1.acknowledged, false);
+                    s0.take(&mut t1, &s1.acknowledged, false, &cfg.unmatched);
                 } else {
-                    s1.take(&mut t0, &s0.acknowledged, true);
+                    s1.take(&mut t0, &s0.acknowledged, true, &cfg.unmatched);
                 }
             }
             if let Some(t) = t0.as_mut() {

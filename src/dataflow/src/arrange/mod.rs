@@ -33,7 +33,7 @@ pub use chunk::{RowChunk, TARGET};
 pub use diff::{Changed, Counted, DiffLogic, DiffTactic, GroupChanges, Place, Runs};
 pub use driver::{arrange, ArrangeCtl, Saved};
 pub use import::{import, AsOf};
-pub use join::{join, Budget, JoinCfg, Matches};
+pub use join::{join, Budget, JoinCfg, Matches, Unmatched};
 pub use layout::{lane_of, route, Layout};
 pub use ordered::{Ordered, OrderedLogic};
 pub use reduce::{tactic, GroupLogic, Outputs};

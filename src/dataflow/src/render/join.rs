@@ -1,12 +1,12 @@
 //! Linear joins: rows flow through stages, each a binary join with an arrangement.
 //!
 //! A looked-up import that has an arrangement with exactly the stage's key is used as it is; every other side is arranged
-//! here. Rows with a NULL in a key column that does not match NULLs never enter an arrangement made here.
+//! here. Rows with a NULL in a key column that does not match NULLs never enter an arrangement made here; where both sides are imported, the join passes over them.
 
 use super::arranged::{arrange, Traced, STEP};
 use super::collection::{concat, Collection, Updates};
 use super::{mfp, Context, RenderTime};
-use crate::arrange::{join, JoinCfg, Layout, Matches, Upd};
+use crate::arrange::{join, JoinCfg, Layout, Matches, Unmatched, Upd};
 use crate::mfp_eval::MfpEval;
 use plan::lir::JoinStage;
 use plan::{Lir, LirKind};
@@ -20,14 +20,14 @@ pub fn render<'s, T: RenderTime>(cx: &mut Context<'s, T>, inputs: &[Lir], start:
     let mut stream: Option<Updates<'s, T>> = None;
     for (n, stage) in stages.iter().enumerate() {
         let keep = &stage.null_safe;
-        let (left, left_layout) = match stream.take() {
+        let left = match stream.take() {
             Some(s) => side(cx, s, types.clone(), &stage.stream_key, keep, &mut errs),
             None => input_side(cx, &inputs[start], &stage.stream_key, keep, &mut errs),
         };
-        let (right, right_layout) = input_side(cx, &inputs[stage.lookup], &stage.lookup_key, keep, &mut errs);
+        let right = input_side(cx, &inputs[stage.lookup], &stage.lookup_key, keep, &mut errs);
         types.extend(inputs[stage.lookup].types.iter().cloned());
         let eval = MfpEval::new(stage.mfp.clone(), &types, cx.env.ctx.clone());
-        let joined = binary(cx, left, left_layout, right, right_layout, &eval, n);
+        let joined = binary(cx, left, right, keep, &eval, n);
         let out_types: Vec<ColType> = {
             let mut all = types.clone();
             for m in &stage.mfp.maps {
@@ -99,15 +99,24 @@ fn input_side<'s, T: RenderTime>(
     (traced, layout)
 }
 
+/// The keys with a NULL that matches none, where two arrangements may have them.
+fn null_keys(left: &Rc<Layout>, right: &Layout, keep: &[bool]) -> Option<Unmatched> {
+    let nullable = |l: &Layout, c: usize| l.key_codec().types()[c].nullable;
+    let columns: Vec<usize> = (0..keep.len()).filter(|c| !keep[*c] && nullable(left, *c) && nullable(right, *c)).collect();
+    let layout = left.clone();
+    (!columns.is_empty()).then(|| Rc::new(move |key: &[u8]| layout.key_codec().any_null(key, &columns)) as Unmatched)
+}
+
 fn binary<'s, T: RenderTime>(
     cx: &Context<'s, T>,
-    left: Traced<'s, T>,
-    left_layout: Rc<Layout>,
-    right: Traced<'s, T>,
-    right_layout: Rc<Layout>,
+    (left, left_layout): (Traced<'s, T>, Rc<Layout>),
+    (right, right_layout): (Traced<'s, T>, Rc<Layout>),
+    keep: &[bool],
     eval: &MfpEval,
     stage: usize,
 ) -> Stream<'s, T, Upd<T>> {
+    let both_imported = matches!((&left, &right), (Traced::Imported(_), Traced::Imported(_)));
+    let unmatched = if both_imported { null_keys(&left_layout, &right_layout, keep) } else { None };
     let split = left_layout.types.len();
     let want: Vec<bool> = (0..split + right_layout.types.len()).map(|c| eval.reads(c)).collect();
     let emit = move |m: Matches<'_, T>| {
@@ -115,8 +124,8 @@ fn binary<'s, T: RenderTime>(
         cols.extend(right_layout.decode(&m.keys, &m.right, |c| want[split + c]).cols);
         Upd { batch: Batch { len, cols }, times: m.times, diffs: m.diffs }
     };
-    let cfg =
-        || JoinCfg { resume: None, start: T::at(cx.env.as_of), ordered: T::TOTAL, budget: STEP, cancel: cx.env.stopped.clone(), gate: cx.env.gate.clone() };
+    let (start, cancel, gate) = (T::at(cx.env.as_of), cx.env.stopped.clone(), cx.env.gate.clone());
+    let cfg = || JoinCfg { resume: None, start, ordered: T::TOTAL, budget: STEP, cancel, gate, unmatched };
     let name = format!("Join {stage}");
     match (left, right) {
         (Traced::Local(l), Traced::Local(r)) => join(l, r, &name, cfg(), emit),
