@@ -31,7 +31,7 @@ const CALM: Duration = Duration::from_millis(100);
 const ALERT: Duration = Duration::from_millis(10);
 /// Who holds less than this part of the limit is not to blame.
 const SHARE: u64 = 16;
-/// What has ended gives its memory back within this time; meanwhile nobody else is blamed unless it has gone.
+/// For so long nobody else is blamed while what has ended still holds much.
 const GOING: Duration = Duration::from_secs(5);
 /// A view that has all that was closed so long ago is up to date: ticks may come all the time.
 const LAG: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ pub struct Guard {
 #[derive(Default)]
 struct State {
     running: BTreeMap<GlobalId, Running>,
-    /// What has ended and may still hold memory.
+    /// What has ended with much memory, which may not be free yet.
     going: Vec<(Watch, Instant)>,
 }
 
@@ -101,8 +101,8 @@ impl Guard {
     /// It was dropped, and lets go of its memory.
     pub(super) fn ends(&self, id: GlobalId) {
         let mut state = self.state.lock();
-        if let Some(r) = state.running.remove(&id) {
-            state.going.retain(|(watch, since)| watch.bytes().is_some() && since.elapsed() < GOING);
+        let much = self.limit.map_or(isize::MAX, |limit| (limit / SHARE) as isize);
+        if let Some(r) = state.running.remove(&id).filter(|r| r.watch.bytes().is_some_and(|b| b > much)) {
             state.going.push((r.watch, Instant::now()));
         }
     }
@@ -114,19 +114,22 @@ impl Guard {
         }
     }
 
-    /// Notes what views hold that are up to date.
-    fn look(&self, due: Timestamp) {
-        for r in self.state.lock().running.values_mut().filter(|r| !r.statement && !r.is_behind(due)) {
+    /// Notes what views hold that are up to date. Whether something that has ended is not gone yet.
+    fn look(&self, due: Timestamp) -> bool {
+        let mut state = self.state.lock();
+        state.going.retain(|(watch, since)| watch.bytes().is_some() || since.elapsed() < SETTLE);
+        for r in state.running.values_mut().filter(|r| !r.statement && !r.is_behind(due)) {
             r.base = r.watch.bytes().unwrap_or(0);
         }
+        !state.going.is_empty()
     }
 
     /// Whom to end now that more than `limit` bytes are resident; it is told.
     fn blame(&self, limit: u64, due: Timestamp) -> Option<Blamed> {
         let mut state = self.state.lock();
         let least = limit / SHARE;
-        state.going.retain(|(watch, since)| since.elapsed() < SETTLE || watch.bytes().is_some() && since.elapsed() < GOING);
-        if state.going.iter().any(|(watch, since)| since.elapsed() < SETTLE || watch.bytes().is_some_and(|b| b.max(0) as u64 > least)) {
+        let holds = |(watch, since): &(Watch, Instant)| since.elapsed() < GOING && watch.bytes().is_some_and(|b| b.max(0) as u64 > least);
+        if state.going.iter().any(|g| g.1.elapsed() < SETTLE || holds(g)) {
             return None;
         }
         let grown = |r: &Running| match r.watch.bytes() {
@@ -155,7 +158,9 @@ pub(super) fn watch(shared: &Shared) {
             past.pop_front();
         }
         let due = past.front().map_or(0, |p| p.1);
-        shared.guard.look(due);
+        if shared.guard.look(due) {
+            short_for = 0;
+        }
         let resident = memory::resident().unwrap_or(0);
         let short = || memory::available().is_some_and(|(free, all)| free < all / MACHINE_SHARE && resident > limit / 4);
         if resident > limit || short() {
@@ -368,6 +373,16 @@ mod tests {
         assert!(guard.blame(LIMIT, 9_000).is_none(), "it has grown by little");
         holds(&old, 100 << 20);
         assert_eq!(guard.blame(LIMIT, 9_000).map(|b| (b.id, b.held)), Some((GlobalId(1), 110 << 20)));
+    }
+
+    #[test]
+    fn small_statements_that_come_and_go_hold_nothing_up() {
+        let guard = Guard::new(Some(LIMIT));
+        let (_small, _) = begins(&guard, 1, true, 10 << 20);
+        let (large, _) = begins(&guard, 2, true, 300 << 20);
+        guard.ends(GlobalId(1));
+        assert_eq!(guard.blame(LIMIT, 10).map(|b| b.id), Some(GlobalId(2)));
+        assert!(large.is_ended());
     }
 
     #[test]
