@@ -1051,7 +1051,7 @@ class Judge:
         kind, table, view = rng.randrange(6), rng.choice(list(TABLES)), rng.choice(list(views) or [""])
         column = rng.choice(TABLES[table])[0]
         if kind == 0:
-            self.rd.run(f"CREATE INDEX IF NOT EXISTS {table}_{column}_i ON {table} ({column})")
+            self.index(table, column)
         elif kind == 1:
             self.rd.run(f"DROP INDEX IF EXISTS {table}_{column}_i")
         elif kind == 2 and view:
@@ -1066,6 +1066,17 @@ class Judge:
                 self.both(f"ALTER TABLE {table} RENAME more TO other_{rng.randrange(1 << 30)}")
         elif view:
             self.must(f"CREATE TEMPORARY VIEW x_{rng.randrange(1 << 30)} AS SELECT * FROM {view}")
+
+    def index(self, table: str, *columns: str):
+        self.rd.run(f"CREATE INDEX IF NOT EXISTS {table}_{'_'.join(columns)}_i ON {table} ({', '.join(columns)})")
+
+    def index_most(self, rng: random.Random):
+        """So that both sides of a join are read from indexes, and views are made over them."""
+        for table, columns in TABLES.items():
+            names = [c for c, _ in columns]
+            self.index(table, names[0])
+            self.index(table, rng.choice(names))
+            self.index(table, *rng.sample(names, 2))
 
     def must(self, sql: str):
         o = self.rd.run(sql)
@@ -1104,6 +1115,8 @@ class Judge:
 def run_queries(judge: Judge, queries: list[str], changes: list, restart=None, subscribe=False, turns: random.Random | None = None) -> list[tuple[str, Fault, int]]:
     """The round for these queries. Returns the faults: the query, what did not hold, after which batch."""
     judge.begin()
+    if turns and turns.random() < 0.5:
+        judge.index_most(turns)
     faults, views = [], {}
     for n, sql in enumerate(queries):
         try:
