@@ -104,3 +104,26 @@ CREATE MATERIALIZED VIEW rf_im AS SELECT a.id, b.y FROM rf_ia a LEFT JOIN rf_ib 
 SELECT * FROM rf_im ORDER BY id, y;
 UPDATE rf_ia a SET x = 100 FROM rf_ia b WHERE a.g = b.g AND a.x < b.x RETURNING a.*;
 DELETE FROM rf_ia a USING rf_ib b WHERE a.g = b.g AND b.y > a.x RETURNING a.*, b.*;
+
+-- A row as a value is whatever its relation's rows are: its columns can go, but for those that are taken out of it.
+CREATE TABLE rf_row (a int, b int, more int);
+INSERT INTO rf_row VALUES (1, 2, 7), (NULL, 3, 8);
+CREATE VIEW rf_row_v AS SELECT rf_row AS r, count(rf_row) FROM rf_row GROUP BY rf_row;
+CREATE VIEW rf_row_w AS SELECT (r).b, to_jsonb(r) AS j, r::text AS t FROM rf_row_v;
+CREATE VIEW rf_row_x AS SELECT x, (x).z FROM rf_row AS x (z);
+ALTER TABLE rf_row DROP COLUMN more;
+SELECT * FROM rf_row_v ORDER BY 1;
+SELECT * FROM rf_row_w ORDER BY 1;
+SELECT * FROM rf_row_x ORDER BY 1;
+ALTER TABLE rf_row DROP COLUMN b;
+ALTER TABLE rf_row DROP COLUMN a;
+DROP VIEW rf_row_x;
+CREATE VIEW rf_row_y AS SELECT (r).* FROM rf_row_v;
+CREATE VIEW rf_row_z AS SELECT a(rf_row) FROM rf_row;
+ALTER TABLE rf_row DROP COLUMN a;
+DROP VIEW rf_row_z;
+DROP VIEW rf_row_y;
+ALTER TABLE rf_row DROP COLUMN a;
+SELECT * FROM rf_row_w ORDER BY 1;
+ALTER TABLE rf_row DROP COLUMN b CASCADE;
+SELECT * FROM rf_row_v;

@@ -1,5 +1,6 @@
 //! SQL types and column types.
 
+use crate::GlobalId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -146,6 +147,8 @@ pub struct RecordType {
 
 /// Arrays of a relation's rows are numbered so far beyond the rows themselves.
 const ROW_ARRAYS: u32 = 0x0800_0000;
+/// OIDs of row types begin here: objects have theirs below, constraints above.
+pub const ROW_TYPES: u32 = 0x2000_0000;
 const FIRST_USER_OID: u32 = 20_000;
 
 impl RecordType {
@@ -153,6 +156,11 @@ impl RecordType {
     pub fn of_relation(oid: u32, name: Option<String>, fields: Vec<(String, ColType)>) -> RecordType {
         let array_oid = if oid < FIRST_USER_OID { 0 } else { oid + ROW_ARRAYS };
         RecordType { oid, array_oid, name, fields }
+    }
+
+    /// The relation whose rows these are.
+    pub fn relation(&self) -> Option<GlobalId> {
+        self.oid.checked_sub(ROW_TYPES).map(|id| GlobalId(id.into()))
     }
 }
 

@@ -8,9 +8,6 @@ use std::sync::Arc;
 /// The version of the entries' form; a change comes with a migration.
 pub const ITEM_VERSION: u32 = 1;
 
-/// OIDs of row types begin here: objects have theirs below, constraints above.
-const ROW_TYPES: u32 = 0x2000_0000;
-
 /// A named object.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Item {
@@ -440,7 +437,7 @@ impl Item {
 
     /// `pg_type.oid` of the relation's row type; above all objects' ids.
     pub fn row_type_oid(&self) -> u32 {
-        ROW_TYPES + self.oid()
+        repr::types::ROW_TYPES + self.oid()
     }
 
     /// `pg_type.oid` of arrays of it.

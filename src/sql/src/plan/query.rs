@@ -433,6 +433,7 @@ impl Binder<'_> {
                     return Err(SqlError::new(state::UNDEFINED_OBJECT, "record type has not been registered").at(arg.pos));
                 }
                 for (i, f) in r.fields.iter().enumerate() {
+                    self.note_field(&r, i);
                     out.push(TargetItem { name: f.0.clone(), expr: self.field_select(x.clone(), i)?, pos: t.expr.pos });
                 }
                 return Ok(());

@@ -500,7 +500,10 @@ impl Binder<'_> {
             .at(f.pos));
         };
         match r.fields.iter().position(|x| x.0 == f.name) {
-            Some(i) => self.field_select(x, i),
+            Some(i) => {
+                self.note_field(r, i);
+                self.field_select(x, i)
+            }
             None if r.name.is_none() => {
                 Err(SqlError::new(state::UNDEFINED_COLUMN, format!("could not identify column \"{}\" in record data type", f.name)).at(f.pos))
             }
@@ -833,7 +836,10 @@ impl Binder<'_> {
         let arg = self.without_domain(arg.clone())?;
         let SqlType::Record(r) = &arg.typ().ty else { return Ok(None) };
         match r.fields.iter().position(|f| f.0 == *n) {
-            Some(i) => self.field_select(arg, i).map(Some),
+            Some(i) => {
+                self.note_field(r, i);
+                self.field_select(arg, i).map(Some)
+            }
             None => Ok(None),
         }
     }

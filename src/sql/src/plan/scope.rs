@@ -464,12 +464,15 @@ impl Binder<'_> {
 
     /// `SELECT t FROM t`: the row as a value. A row that an outer join made up is NULL as a whole.
     pub fn whole_row(&self, item: &NsItem, level: usize) -> Result<HirScalar, SqlError> {
-        self.note_whole(item);
         if item.scalar {
+            self.note_whole(item);
             return Ok(item.column(level, 0));
         }
         let field = |(i, c): (usize, &NsCol)| (item.row_names.as_ref().map_or(&c.name, |n| &n[i]).clone(), c.ty.clone());
         let fields: Vec<(String, ColType)> = item.cols.iter().enumerate().map(field).collect();
+        if item.row_oid == pseudo::RECORD {
+            self.note_whole(item);
+        }
         let name = (item.row_oid != pseudo::RECORD).then(|| item.hidden.clone().unwrap_or_else(|| item.name.clone()));
         let ty = SqlType::Record(Arc::new(RecordType::of_relation(item.row_oid, name, fields))).not_null();
         let cols: Vec<HirScalar> = (0..item.cols.len()).map(|i| item.column(level, i)).collect();

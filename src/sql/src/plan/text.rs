@@ -24,7 +24,7 @@ pub(crate) enum Named {
     Relation { span: Span, id: GlobalId, name: FullName, from: Option<Reference> },
     /// A column by its name, which is its own unless an alias gave it; `qualifier` if none is written and one could be.
     Column { pos: Pos, rel: Option<GlobalId>, column: usize, own: bool, qualifier: Option<String> },
-    /// A column that no word of its own names: merged by USING, part of a whole row or of a join with a name.
+    /// A column that no word of its own names: merged by USING, part of a join with a name, a field of a row that is a value.
     Implied { rel: GlobalId, column: usize },
     /// `*`: the columns that it stands for, if they can be written.
     Star { pos: Pos, columns: Option<Vec<String>> },
@@ -81,6 +81,11 @@ impl Binder<'_> {
     pub(super) fn note_whole(&self, item: &NsItem) {
         let Some(rel) = item.rel else { return };
         self.names.borrow_mut().extend((0..item.cols.len()).map(|column| Named::Implied { rel, column }));
+    }
+
+    /// A row as a value is whatever its relation's rows are; a field of it is a column that must stay.
+    pub(super) fn note_field(&self, row: &repr::types::RecordType, column: usize) {
+        self.names.borrow_mut().extend(row.relation().map(|rel| Named::Implied { rel, column }));
     }
 
     pub(super) fn note_output(&self, pos: Pos, name: &str) {
