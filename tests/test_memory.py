@@ -63,6 +63,29 @@ def test_a_statement_that_fills_the_memory_is_ended(rd, what):
     assert peak_mb(rd) < PEAK_MB
 
 
+SESSIONS = {
+    "a variable that doubles": ["DO $$ DECLARE a text := 'x'; BEGIN LOOP a := a || a; END LOOP; END $$"],
+    "an array that doubles": ["DO $$ DECLARE a int[] := ARRAY[1]; BEGIN LOOP a := a || a; END LOOP; END $$"],
+    "a loop over rows": ["DO $$ DECLARE r record; BEGIN FOR r IN SELECT * FROM wide a, t b LOOP NULL; END LOOP; END $$"],
+    "all rows of a cursor": ["BEGIN", "DECLARE c CURSOR FOR SELECT * FROM wide a, t b", "FETCH ALL c"],
+    "rows that are changed": ["UPDATE wide SET n = n + 1 RETURNING *"],
+}
+
+
+def test_what_a_session_holds_is_ended(rd):
+    rd.sql("CREATE TABLE wide (n int, t text)", "INSERT INTO wide SELECT g, repeat('x', 400) FROM generate_series(1, 400000) g")
+    for statements in SESSIONS.values():
+        with rd.connect(autocommit=True) as db, pytest.raises(psycopg.Error) as e:
+            for s in statements:
+                db.execute(s)
+        assert e.value.sqlstate == "53200", (statements, e.value)
+        assert "the server came to its limit of 320 MB" in e.value.diag.message_detail
+    assert rd.sql("SELECT count(*), sum(n) FROM wide") == [(400_000, 400_000 * 400_001 // 2)]
+    rd.sql("DROP TABLE wide")
+    wait_until(lambda: resident_mb(rd) < LIMIT_MB + FILES_MB, 30, what="the memory is given back")
+    assert peak_mb(rd) < PEAK_MB
+
+
 def test_who_is_not_to_blame_goes_on(rd):
     watcher = Subscription(rd, "fine")
     done = threading.Event()

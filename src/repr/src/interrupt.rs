@@ -4,6 +4,7 @@
 //! value enters nothing and is handed nothing: whoever evaluates has entered the interrupt for the thread, and the function's loop asks [`stop`] now and
 //! then (see [`Pace`]). What a function returns once it was told to stop does not matter, since the caller looks at the interrupt before it looks at the value.
 
+use crate::error::state;
 use crate::SqlError;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,6 +15,8 @@ use std::sync::Arc;
 pub enum Why {
     Asked = 1,
     TimedOut = 2,
+    /// The server has come to its memory limit.
+    Memory = 3,
 }
 
 /// Set from outside when nobody waits for the results any more.
@@ -51,12 +54,13 @@ impl Interrupt {
         self.state() != 0
     }
 
-    /// Errors: 57014 once it is set.
+    /// Errors: 57014 once it is set, 53200 for memory.
     #[inline]
     pub fn check(&self) -> Result<(), SqlError> {
         match self.state() {
             0 => Ok(()),
             n if n == Why::TimedOut as u8 => Err(SqlError::timed_out()),
+            n if n == Why::Memory as u8 => Err(SqlError::new(state::OUT_OF_MEMORY, "out of memory")),
             _ => Err(SqlError::canceled()),
         }
     }

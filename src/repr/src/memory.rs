@@ -12,8 +12,11 @@
 
 use parking_lot::Mutex;
 use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll};
 
 /// Holders at a time; those beyond are not told apart from nobody.
 const HOLDERS_MAX: usize = 1 << 16;
@@ -138,6 +141,35 @@ impl Drop for Slot {
     }
 }
 
+/// A future that works for a holder, whatever threads carry it out.
+pub struct Working<'a, T> {
+    holder: &'a Holder,
+    work: Pin<Box<dyn Future<Output = T> + Send + 'a>>,
+}
+
+impl<'a, T> Working<'a, T> {
+    pub fn new(holder: &'a Holder, work: impl Future<Output = T> + Send + 'a) -> Working<'a, T> {
+        Working { holder, work: Box::pin(work) }
+    }
+}
+
+impl<T> Future for Working<'_, T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        /// The thread rests also where the work panics.
+        struct Rest;
+        impl Drop for Rest {
+            fn drop(&mut self) {
+                rest();
+            }
+        }
+        let _rest = Rest;
+        self.holder.works();
+        self.work.as_mut().poll(cx)
+    }
+}
+
 /// A [`Holder`] seen from outside.
 #[derive(Clone, Debug)]
 pub struct Watch(Weak<Slot>);
@@ -176,6 +208,32 @@ mod tests {
         assert_eq!(b.bytes(), -7);
         a.hands_over(FLUSH_BYTES);
         assert_eq!(a.bytes(), 2 * FLUSH_BYTES as isize + 10);
+    }
+
+    #[test]
+    fn a_future_counts_for_its_holder_on_any_thread() {
+        let a = Holder::default();
+        let mut polled = 0;
+        let mut work = Working::new(&a, async move {
+            std::future::poll_fn(|cx| {
+                noted(FLUSH_BYTES as isize);
+                polled += 1;
+                cx.waker().wake_by_ref();
+                if polled < 3 {
+                    Poll::Pending
+                } else {
+                    Poll::Ready(())
+                }
+            })
+            .await
+        });
+        let mut poll = || {
+            let polled = Pin::new(&mut work).poll(&mut Context::from_waker(std::task::Waker::noop()));
+            noted(FLUSH_BYTES as isize);
+            polled.is_ready()
+        };
+        assert!(!poll() && !std::thread::scope(|s| s.spawn(&mut poll).join().unwrap()) && poll());
+        assert_eq!(a.bytes(), 3 * FLUSH_BYTES as isize, "what the threads do beside it does not count");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Keeps the process within its memory: ends the statement, or stops the view, that fills it.
 //!
 //! ```text
-//!   watch (a thread) ── resident > limit ──► chooses the dataflow to blame, tells its workers to let go
+//!   watch (a thread) ── resident > limit ──► chooses the dataflow or session to blame, tells those that work for it to let go
 //!                                                └─Event::Memory──► coordinator: a statement gets its error, a view is replaced by one;
 //!                                                                   what is free meanwhile goes back to the system
 //! ```
@@ -16,14 +16,17 @@
 use super::Coordinator;
 use crate::catalog::ItemKind;
 use crate::coordinator::request::Event;
+use crate::session::Cancel;
 use crate::Shared;
 use expr::{Interrupt, Why};
 use parking_lot::Mutex;
 use repr::error::state;
-use repr::memory::{Holder, Watch};
+use repr::memory::{Holder, Watch, Working};
 use repr::{GlobalId, SqlError, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How often the thread looks, while there is much room and while there is less.
@@ -42,6 +45,7 @@ const MACHINE_SHARE: u64 = 20;
 /// So often the thread asks for free memory where that is not enough; then it asks seldom, and says so.
 const ASK_MAX: u32 = 4;
 const SELDOM: Duration = Duration::from_secs(30);
+const LESS_AT_ONCE: &str = "Let it hold less at once (a condition on what it joins, aggregates or changes), or start the server with a larger --memory-limit.";
 
 /// The dataflows that run, as the memory's guard knows them.
 pub struct Guard {
@@ -52,15 +56,27 @@ pub struct Guard {
 
 #[derive(Default)]
 struct State {
-    running: BTreeMap<GlobalId, Running>,
+    running: BTreeMap<Who, Running>,
+    /// Statements of sessions that ever began.
+    statements: u64,
     /// What has ended with much memory, which may not be free yet.
     going: Vec<(Watch, Instant)>,
+}
+
+/// Who holds memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Who {
+    Dataflow(GlobalId),
+    /// A statement in its session, beside its dataflows: the rows of an UPDATE, what a FETCH brings, the variables of a DO.
+    Session(u64),
 }
 
 struct Running {
     watch: Watch,
     interrupt: Interrupt,
-    /// A one-off result or a subscription.
+    /// Of a session's statement: what waits is woken, and its error told.
+    session: Option<(Arc<Cancel>, Arc<OnceLock<String>>)>,
+    /// A one-off result, a subscription, or a session's statement.
     statement: bool,
     as_of: Timestamp,
     /// Complete below this.
@@ -76,12 +92,43 @@ impl Running {
     }
 }
 
-/// A dataflow that was told to let go.
+/// A dataflow or statement that was told to let go.
 #[derive(Debug)]
 pub struct Blamed {
-    pub id: GlobalId,
+    who: Who,
     held: u64,
     limit: u64,
+}
+
+impl Blamed {
+    /// Of a statement.
+    fn detail(&self) -> String {
+        format!("the statement held {} when the server came to its limit of {}", size(self.held), size(self.limit))
+    }
+}
+
+/// A statement of a session, while it runs.
+pub(crate) struct Statement<'a> {
+    guard: &'a Guard,
+    who: Who,
+    holder: Holder,
+    blamed: Arc<OnceLock<String>>,
+}
+
+impl Statement<'_> {
+    /// What the work allocates counts for the statement. Errors: also 53200, once the guard has ended it.
+    pub(crate) async fn counts<T>(&self, work: impl Future<Output = Result<T, SqlError>> + Send) -> Result<T, SqlError> {
+        let result = Working::new(&self.holder, work).await;
+        let Some(detail) = self.blamed.get() else { return result };
+        repr::memory::give_back();
+        result.map_err(|e| if e.code == state::OUT_OF_MEMORY { e.with_detail(detail).with_hint(LESS_AT_ONCE) } else { e })
+    }
+}
+
+impl Drop for Statement<'_> {
+    fn drop(&mut self) {
+        self.guard.end(self.who);
+    }
 }
 
 impl Guard {
@@ -93,23 +140,40 @@ impl Guard {
     /// A dataflow begins; its memory is to be counted for the holder.
     pub(super) fn begins(&self, id: GlobalId, statement: bool, as_of: Timestamp, interrupt: Interrupt) -> Holder {
         let holder = Holder::default();
-        let running = Running { watch: holder.watch(), interrupt, statement, as_of, upper: 0, base: 0 };
-        self.state.lock().running.insert(id, running);
+        let running = Running { watch: holder.watch(), interrupt, session: None, statement, as_of, upper: 0, base: 0 };
+        self.state.lock().running.insert(Who::Dataflow(id), running);
         holder
+    }
+
+    /// A session's statement begins, which evaluates under the interrupt. `None`: there is no limit.
+    pub(crate) fn statement(&self, cancel: &Arc<Cancel>, interrupt: &Interrupt) -> Option<Statement<'_>> {
+        self.limit?;
+        let (holder, blamed) = (Holder::default(), Arc::new(OnceLock::new()));
+        let session = Some((cancel.clone(), blamed.clone()));
+        let running = Running { watch: holder.watch(), interrupt: interrupt.clone(), session, statement: true, as_of: 0, upper: 0, base: 0 };
+        let mut state = self.state.lock();
+        state.statements += 1;
+        let who = Who::Session(state.statements);
+        state.running.insert(who, running);
+        Some(Statement { guard: self, who, holder, blamed })
     }
 
     /// It was dropped, and lets go of its memory.
     pub(super) fn ends(&self, id: GlobalId) {
+        self.end(Who::Dataflow(id));
+    }
+
+    fn end(&self, who: Who) {
         let mut state = self.state.lock();
         let much = self.limit.map_or(isize::MAX, |limit| (limit / SHARE) as isize);
-        if let Some(r) = state.running.remove(&id).filter(|r| r.watch.bytes().is_some_and(|b| b > much)) {
+        if let Some(r) = state.running.remove(&who).filter(|r| r.watch.bytes().is_some_and(|b| b > much)) {
             state.going.push((r.watch, Instant::now()));
         }
     }
 
     /// It is complete below `upper`.
     pub(super) fn reaches(&self, id: GlobalId, upper: Timestamp) {
-        if let Some(r) = self.state.lock().running.get_mut(&id) {
+        if let Some(r) = self.state.lock().running.get_mut(&Who::Dataflow(id)) {
             r.upper = r.upper.max(upper);
         }
     }
@@ -136,13 +200,22 @@ impl Guard {
             Some(b) if r.statement || r.is_behind(due) => b.saturating_sub(r.base).max(0) as u64,
             _ => 0,
         };
-        let most = state.running.iter().map(|(id, r)| (r.statement, grown(r), *id)).filter(|r| r.1 > least).max();
-        let (_, held, id) = most?;
-        let r = state.running.remove(&id)?;
-        r.interrupt.set(Why::Asked);
+        let most = state.running.iter().map(|(who, r)| (r.statement, grown(r), *who)).filter(|r| r.1 > least).max();
+        let (_, held, who) = most?;
+        let r = state.running.remove(&who)?;
+        let blamed = Blamed { who, held, limit };
+        match &r.session {
+            Some((cancel, told)) => {
+                let _ = told.set(blamed.detail());
+                r.interrupt.set(Why::Memory);
+                cancel.wake();
+            }
+            // The coordinator tells why.
+            None => r.interrupt.set(Why::Asked),
+        }
         r.watch.end();
         state.going.push((r.watch, Instant::now()));
-        Some(Blamed { id, held, limit })
+        Some(blamed)
     }
 }
 
@@ -193,17 +266,15 @@ fn size(bytes: u64) -> String {
 }
 
 impl Coordinator {
-    /// A dataflow was told to let go of its memory: who waits for it is told why.
+    /// Somebody was told to let go of memory: who waits for a dataflow is told why.
     pub(super) fn relieve(&mut self, blamed: Blamed) {
-        let Blamed { id, held, limit } = blamed;
-        let (held, limit) = (size(held), size(limit));
+        let (held, limit) = (size(blamed.held), size(blamed.limit));
         let out_of_memory = |m: String| SqlError::new(state::OUT_OF_MEMORY, m);
+        let warn = || tracing::warn!("memory: a statement that held {held} was ended, the limit is {limit}");
+        let Who::Dataflow(id) = blamed.who else { return warn() };
         if self.is_running(id) {
-            let e = out_of_memory("out of memory".into())
-                .with_detail(format!("the statement held {held} when the server came to its limit of {limit}"))
-                .with_hint("Let it hold less at once (a condition on what it joins or aggregates), or start the server with a larger --memory-limit.");
-            tracing::warn!("memory: a statement that held {held} was ended, the limit is {limit}");
-            self.fail_read(id, e);
+            warn();
+            self.fail_read(id, out_of_memory("out of memory".into()).with_detail(blamed.detail()).with_hint(LESS_AT_ONCE));
             return;
         }
         let catalog = self.catalog();
@@ -352,7 +423,7 @@ mod tests {
         let (small, _) = begins(&guard, 1, true, 200 << 20);
         let (large, interrupt) = begins(&guard, 2, true, 300 << 20);
         let (view, _) = begins(&guard, 3, false, 500 << 20);
-        assert_eq!(guard.blame(LIMIT, 10).map(|b| b.id), Some(GlobalId(2)));
+        assert_eq!(guard.blame(LIMIT, 10).map(|b| b.who), Some(Who::Dataflow(GlobalId(2))));
         assert!(large.is_ended() && interrupt.is_set() && !small.is_ended() && !view.is_ended());
         assert!(guard.blame(LIMIT, 10).is_none(), "one at a time");
     }
@@ -366,13 +437,13 @@ mod tests {
         assert!(guard.blame(LIMIT, 5_010).is_none(), "a view that is up to date stays");
         let (young, _) = begins(&guard, 2, false, 100 << 20);
         holds(&old, 10 << 20);
-        assert_eq!(guard.blame(LIMIT, 9_000).map(|b| b.id), Some(GlobalId(2)));
+        assert_eq!(guard.blame(LIMIT, 9_000).map(|b| b.who), Some(Who::Dataflow(GlobalId(2))));
         guard.ends(GlobalId(2));
         drop(young);
         std::thread::sleep(SETTLE);
         assert!(guard.blame(LIMIT, 9_000).is_none(), "it has grown by little");
         holds(&old, 100 << 20);
-        assert_eq!(guard.blame(LIMIT, 9_000).map(|b| (b.id, b.held)), Some((GlobalId(1), 110 << 20)));
+        assert_eq!(guard.blame(LIMIT, 9_000).map(|b| (b.who, b.held)), Some((Who::Dataflow(GlobalId(1)), 110 << 20)));
     }
 
     #[test]
@@ -381,7 +452,7 @@ mod tests {
         let (_small, _) = begins(&guard, 1, true, 10 << 20);
         let (large, _) = begins(&guard, 2, true, 300 << 20);
         guard.ends(GlobalId(1));
-        assert_eq!(guard.blame(LIMIT, 10).map(|b| b.id), Some(GlobalId(2)));
+        assert_eq!(guard.blame(LIMIT, 10).map(|b| b.who), Some(Who::Dataflow(GlobalId(2))));
         assert!(large.is_ended());
     }
 

@@ -330,7 +330,7 @@ impl Session {
 
     /// As [`Session::statement`]; its errors do not tell which statement it was.
     async fn carried_out(&mut self, parsed: &ParsedStatement, params: &[(Value, SqlType)], scope: &mut Scope) -> Result<Outcome, SqlError> {
-        self.cancel.statement().check()?;
+        self.check_interrupt()?;
         self.pinned = Some(self.shared.catalog());
         let inside = |e: SqlError| SqlError { position: None, ..e };
         let plan = {
@@ -589,7 +589,7 @@ impl Session {
 
     /// The body of a loop once: whether the loop goes on, or what is done instead.
     async fn once(&mut self, label: Option<&str>, steps: &Steps, scope: &mut Scope) -> Result<Option<Flow>, SqlError> {
-        self.cancel.statement().check()?;
+        self.check_interrupt()?;
         let own = |to: &Option<String>| to.is_none() || to.as_deref() == label;
         Ok(match self.steps(steps, scope).await? {
             Flow::Next => None,

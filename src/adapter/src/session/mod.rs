@@ -118,6 +118,10 @@ pub struct Cancel {
 impl Cancel {
     pub fn cancel(&self) {
         self.statement().set(Why::Asked);
+        self.wake();
+    }
+    /// Whoever waits looks at the interrupt.
+    pub(crate) fn wake(&self) {
         self.notify.notify_waiters();
     }
     /// What the statement in hand evaluates under.
@@ -158,6 +162,8 @@ fn same_result(prepared: &Prepared, response: &Response) -> Result<(), SqlError>
 
 /// Waits for `f` unless the statement is cancelled or its time is over.
 pub(crate) async fn guarded<T>(cancel: &Cancel, deadline: Option<Instant>, f: impl Future<Output = T>) -> Result<T, SqlError> {
+    // Something may be ready each time.
+    cancel.statement().check()?;
     let timeout = async {
         match deadline {
             Some(d) => tokio::time::sleep_until(d).await,
@@ -378,6 +384,8 @@ impl Session {
     pub async fn execute(&mut self, prepared: &Prepared, params: Vec<Value>) -> Result<Response, SqlError> {
         let last = std::mem::take(&mut self.last_in_batch);
         let interrupt = self.cancel.next_statement();
+        let shared = self.shared.clone();
+        let statement = shared.guard.statement(&self.cancel, &interrupt);
         self.deadline = self.settings.statement_timeout().map(|d| Instant::now() + d);
         // What the session itself evaluates is ended from beside it.
         let timer = self.deadline.map(|d| {
@@ -388,7 +396,11 @@ impl Session {
         });
         self.shared.metrics.statements.inc();
         let started = std::time::Instant::now();
-        let result = self.execute_inner(prepared, params, last).await;
+        let work = self.execute_inner(prepared, params, last);
+        let result = match &statement {
+            Some(s) => s.counts(work).await,
+            None => work.await,
+        };
         self.pinned = None;
         if let Some(t) = timer {
             t.abort();
@@ -449,7 +461,7 @@ impl Session {
                 // Nothing was sent yet: the statement is simply run again.
                 Err(e) if e.code == state::SERIALIZATION_FAILURE && attempts < 1_000 => {
                     attempts += 1;
-                    self.cancel.statement().check()?;
+                    self.check_interrupt()?;
                     self.txn.begin_implicit(now_micros());
                 }
                 Err(e) => return Err(e),
@@ -474,6 +486,11 @@ impl Session {
     /// transaction, explicit or implicit, is failed.
     pub fn fail(&mut self) {
         self.txn.fail();
+    }
+
+    /// Errors: that of a statement that was cancelled, or has no time or memory left.
+    fn check_interrupt(&self) -> Result<(), SqlError> {
+        self.cancel.statement().check()
     }
 
     /// The catalog as a statement sees it.

@@ -577,7 +577,11 @@ async fn next_part(source: &mut RowSource) -> Result<Option<Part>, SqlError> {
         RowSource::Rows(rows) if rows.is_empty() => Ok(None),
         RowSource::Rows(rows) => Ok(Some(Part::Rows(std::mem::take(rows)))),
         RowSource::Peek(started, _) => match started.rows.recv().await {
-            Some(PeekMessage::Rows { rows, summed, credit }) => Ok(Some(Part::Columns(rows, Came { summed, _credit: credit }))),
+            Some(PeekMessage::Rows { rows, summed, credit }) => {
+                // The worker has handed them over: whoever reads holds them, and frees them.
+                repr::memory::noted(rows.rows.bytes() as isize);
+                Ok(Some(Part::Columns(rows, Came { summed, _credit: credit })))
+            }
             Some(PeekMessage::Done(result)) => {
                 *source = RowSource::Rows(vec![]);
                 result.map(|()| None)

@@ -90,6 +90,7 @@ impl Session {
         let row_types = plan.rows.types();
         let rows = self.collect_relation(work.around(plan.rows)).await?;
         let mut rows = self.once_each(&item, plan.arity, rows, &row_types, work).await?;
+        self.check_interrupt()?;
         let mut new: Vec<Row> = rows.iter().map(|r| r[plan.arity..2 * plan.arity].to_vec()).collect();
         self.check_rows(&item, &mut new, &plan.checks, &ctx)?;
         let views = self.check_views(&item, &new, &plan.checks, &ctx, work).await?;
@@ -112,6 +113,7 @@ impl Session {
         let row_types = plan.rows.types();
         let rows = self.collect_relation(work.around(plan.rows)).await?;
         let rows = self.once_each(&item, plan.arity, rows, &row_types, work).await?;
+        self.check_interrupt()?;
         let changes = rows.iter().map(|r| Change::delete(r[..plan.arity].to_vec())).collect();
         let done = self.done("DELETE", plan.returning, rows, &row_types, &ctx, work).await?;
         work.change(&item, changes);
@@ -195,6 +197,7 @@ impl Session {
 
     /// Buffers changes to several tables after a look at their keys, together.
     pub(super) async fn write_all(&mut self, writes: Vec<(Arc<Item>, Vec<Deltas>)>) -> Result<(), SqlError> {
+        self.check_interrupt()?;
         if writes.iter().any(|w| !w.1.is_empty() && self.linked(&w.0)) {
             let more = writes.iter().map(|w| (w.0.id, w.1.iter().cloned().collect())).collect();
             self.check_writes(more).await?;
@@ -389,7 +392,9 @@ impl Session {
         let rest = RowCodec::new(types[arity..].to_vec());
         let mut by_old: BTreeMap<Vec<u8>, Vec<(Vec<u8>, Row)>> = BTreeMap::new();
         let mut repeated = false;
+        let interrupt = self.cancel.statement();
         for row in rows {
+            interrupt.check()?;
             let (mut old, mut new) = (Vec::new(), Vec::new());
             codec.encode_row(&row[..arity], &mut old);
             rest.encode_row(&row[arity..], &mut new);
@@ -673,6 +678,7 @@ pub(super) fn evaluate(computed: &[Vec<HirScalar>], exprs: &[HirScalar], rows: &
     let batch = Batch::try_from_rows(types, rows.iter().map(Vec::as_slice))?;
     let mut out: Vec<Row> = vec![Vec::with_capacity(scalars.len()); rows.len()];
     for s in scalars {
+        ctx.interrupt.check()?;
         let evaluated = expr::eval_whole(s, &batch, types, ctx);
         if let Some((_, e)) = evaluated.errors.into_iter().next() {
             return Err(e);
