@@ -38,7 +38,7 @@ mod scalar;
 mod set_ops;
 /// Conditions that are asked before a join whose ON has a subquery.
 mod sooner;
-/// Subqueries in columns that nothing reads.
+/// Columns that nothing reads.
 mod unread;
 
 use crate::hir::Hir;
@@ -52,7 +52,7 @@ use std::collections::BTreeMap;
 /// Lowers a complete query: one without references to enclosing rows and without parameters.
 pub fn lower(mut hir: Hir) -> Result<Mir, SqlError> {
     erase::erase(&mut hir);
-    unread::drop_subqueries(&mut hir);
+    unread::drop_unread(&mut hir);
     sooner::filter_sooner(&mut hir);
     let mut l = Lowerer { next_id: env::max_local(&hir) + 1, next_env: 1, ctes: BTreeMap::new() };
     l.relation(hir, &Env::unit(0))
