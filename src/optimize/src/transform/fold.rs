@@ -1,7 +1,7 @@
 //! Constants: what reads no column is computed now.
 //!
 //! An expression that fails is folded into an error in its place: a maintained plan raises it on the rows that reach it, or not at all,
-//! a one-off query ends with it (see [`super::run`]).
+//! a one-off query has ended with it before (see [`super::failing`]).
 
 use super::{compare, is_false_or_null, is_true, take};
 use crate::temporal::{is_session, is_time};

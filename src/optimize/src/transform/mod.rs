@@ -12,6 +12,8 @@
 mod compare;
 /// Reduces and distincts that keys make needless.
 mod elide;
+/// Constants that fail.
+mod failing;
 /// Nested joins as one.
 mod flatten;
 /// Constants.
@@ -40,56 +42,23 @@ use crate::OptimizeCtx;
 use expr::Scalar;
 use plan::equality::{equal_is_identical, is_equality};
 use plan::Mir;
-use repr::error::state;
 use repr::{ColType, SqlError, Value};
 
 const ROUNDS_MAX: usize = 20; // each round does what the last made possible; deep view stacks took 6
 
 /// Runs the pipeline.
-/// Errors: 57014 once the statement is to end. Of a one-off query, what a constant in it fails with, where its value could be asked for: as in
-/// Postgres, also if no row asks.
+/// Errors: 57014 once the statement is to end. Of a one-off query, what a constant in it fails with (see [`failing`]).
 pub(crate) fn run(mut mir: Mir, ctx: &OptimizeCtx) -> Result<Mir, SqlError> {
-    let written = if ctx.one_off { failing_constants(&mir, ctx) } else { vec![] };
-    normalize(&mut mir, ctx)?;
-    mir = prune::columns(mir);
-    normalize(&mut mir, ctx)?;
-    mir = prune::columns(mir);
-    normalize(&mut mir, ctx)?;
-    if !written.is_empty() {
-        let reached = errors(&mir);
-        if let Some(e) = written.into_iter().find(|e| reached.contains(e)) {
-            return Err(e);
-        }
+    if ctx.one_off {
+        failing::constants(&mir, ctx.ctx)?;
     }
+    normalize(&mut mir, ctx)?;
+    mir = prune::columns(mir);
+    normalize(&mut mir, ctx)?;
+    mir = prune::columns(mir);
+    normalize(&mut mir, ctx)?;
     share::subplans(&mut mir);
     Ok(mir)
-}
-
-/// Errors of the constants that the query is written with. Those that a rule makes of columns known to be equal to a constant are not among them,
-/// nor what a domain refuses, which Postgres asks of each row.
-fn failing_constants(mir: &Mir, ctx: &OptimizeCtx) -> Vec<SqlError> {
-    let planned = errors(mir);
-    let mut folded = mir.clone();
-    fold::constants(&mut folded, ctx);
-    let mut found = errors(&folded);
-    let of_domain = |e: &SqlError| e.code == state::CHECK_VIOLATION || e.code == state::NOT_NULL_VIOLATION;
-    found.retain(|e| !planned.contains(e) && !of_domain(e));
-    found
-}
-
-/// Errors that stand in expressions.
-fn errors(mir: &Mir) -> Vec<SqlError> {
-    let mut found = Vec::new();
-    let predicates = if let Mir::Filter { predicates, .. } = mir { &predicates[..] } else { &[] };
-    for s in crate::temporal::scalars(mir).into_iter().chain(predicates) {
-        s.visit(&mut |x| {
-            if let Scalar::Error(e, _) = x {
-                found.push((**e).clone());
-            }
-        });
-    }
-    mir.children().into_iter().for_each(|c| found.append(&mut errors(c)));
-    found
 }
 
 fn normalize(mir: &mut Mir, ctx: &OptimizeCtx) -> Result<(), SqlError> {
