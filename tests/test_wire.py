@@ -97,6 +97,15 @@ SCRIPTS = {
     "prepared by SQL": [query("PREPARE q AS SELECT 41 + 1"), bind(name="q"), execute(), SYNC, query("DEALLOCATE q"), bind(name="q"), SYNC],
     "declared cursor": [query("BEGIN"), query("DECLARE c CURSOR FOR SELECT a FROM wt ORDER BY a"), query("FETCH 2 FROM c"), query("FETCH ALL FROM c"), query("FETCH 1 FROM c"), query("CLOSE c"), query("COMMIT")],
     "cursor outside": [query("DECLARE c CURSOR FOR SELECT 1"), query("FETCH 1 FROM nope")],
+    "a statement whose table gets a column": [
+        query("CREATE TABLE wt_s (a int, b int)"), query("CREATE VIEW wt_v AS SELECT * FROM wt_s"),
+        parse("SELECT * FROM wt_s WHERE a = $1", "s"), parse("SELECT * FROM wt_v", "v"), parse("INSERT INTO wt_s VALUES ($1, 2) RETURNING *", "i"), parse("SELECT a FROM wt_s", "k"), SYNC,
+        query("ALTER TABLE wt_s ADD COLUMN c int"),
+        describe("S", "s"), SYNC, bind([b"1"], name="s"), SYNC, describe("S", "v"), bind(name="v"), execute(), SYNC, describe("S", "i"), SYNC, describe("S", "k"), bind(name="k"), execute(), SYNC,
+        query("ALTER TABLE wt_s DROP COLUMN c"), describe("S", "s"), bind([b"1"], name="s"), execute(), SYNC,
+        query("DROP TABLE wt_s CASCADE"), describe("S", "s"), SYNC],
+    "a parameter of type unknown": [parse("SELECT $1::unknown"), describe("S"), bind([b"x"]), execute(), SYNC, parse("SELECT $1 + 1", types=[705]), describe("S"), bind([b"2"]), execute(), SYNC],
+    "a materialized view with a parameter": [parse("CREATE MATERIALIZED VIEW wt_m AS SELECT $1::int AS x"), SYNC],
     "flush": [parse("SELECT 1"), FLUSH, bind(), FLUSH, execute(), FLUSH, SYNC],
     "error position": [query("SELECT   nope FROM wt")],
 }

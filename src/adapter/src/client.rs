@@ -130,6 +130,8 @@ pub struct Prepared {
     pub seen: PreparedSeen,
     /// For each column of the result, `pg_class.oid` and `attnum` of the relation's column that it is; zeros where it is none. Empty: none is.
     pub origins: Vec<(u32, i16)>,
+    /// The objects of the catalog that it was made for: one that is altered gets another id.
+    pub made_for: Vec<repr::GlobalId>,
 }
 
 /// What is known of a prepared statement beside its plan.

@@ -149,12 +149,15 @@ impl Cancel {
 /// A client was told of a prepared statement's columns once: what it gets later must be the same.
 /// Errors: 0A000 where the relations behind it have changed.
 fn same_result(prepared: &Prepared, response: &Response) -> Result<(), SqlError> {
-    let Response::Rows { desc, .. } = response else { return Ok(()) };
-    let same = prepared.result.as_ref().is_none_or(|told| {
-        let types = |d: &RelDesc| d.types.iter().map(|t| (t.ty.clone(), t.typmod)).collect::<Vec<_>>();
-        told.names == desc.names && types(told) == types(desc)
-    });
-    match same {
+    match (response, &prepared.result) {
+        (Response::Rows { desc, .. }, Some(told)) => same_columns(told, desc),
+        _ => Ok(()),
+    }
+}
+
+fn same_columns(told: &RelDesc, desc: &RelDesc) -> Result<(), SqlError> {
+    let types = |d: &RelDesc| d.types.iter().map(|t| (t.ty.clone(), t.typmod)).collect::<Vec<_>>();
+    match told.names == desc.names && types(told) == types(desc) {
         true => Ok(()),
         false => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, crate::PLAN_CHANGED).with_hint("prepare the statement again")),
     }
@@ -313,7 +316,7 @@ impl Session {
     /// Resolves a statement's parameter and result types. `params`: types the client fixed (`None`: infer).
     pub async fn prepare(&mut self, statement: Option<Statement>, params: Vec<Option<SqlType>>) -> Result<Prepared, SqlError> {
         let Some(statement) = statement else {
-            return Ok(Prepared { statement: None, params: vec![], result: None, seen: Default::default(), origins: vec![] });
+            return Ok(Prepared { statement: None, params: vec![], result: None, seen: Default::default(), origins: vec![], made_for: vec![] });
         };
         let parsed = parsed(&statement)?;
         if self.txn.is_failed() && !transaction::ends(parsed) {
@@ -334,7 +337,26 @@ impl Session {
             |o: &Option<(repr::GlobalId, usize)>| o.and_then(|(id, c)| Some((u32::try_from(id.0).ok()?, i16::try_from(c + 1).ok()?))).unwrap_or((0, 0));
         let origins = if through_view { vec![] } else { described.origins.iter().map(origin).collect() };
         let seen = PreparedSeen { at: now_micros(), ..PreparedSeen::default() };
-        Ok(Prepared { statement: Some(statement), params: described.params, result, seen, origins })
+        let made_for = described.depends_on.into_iter().filter(|id| catalog.item(*id).is_some()).collect();
+        Ok(Prepared { statement: Some(statement), params: described.params, result, seen, origins, made_for })
+    }
+
+    /// Whether a prepared statement still has the result that it was made with. Errors: 0A000 if it has other columns, and those of preparing it again.
+    pub fn check_result(&self, prepared: &Prepared) -> Result<(), SqlError> {
+        let (Some(statement), Some(told)) = (&prepared.statement, &prepared.result) else { return Ok(()) };
+        let catalog = self.catalog();
+        if prepared.made_for.iter().all(|id| catalog.item(*id).is_some()) {
+            return Ok(());
+        }
+        let parsed = parsed(statement)?;
+        if self.txn.is_failed() && !transaction::ends(parsed) {
+            return Err(transaction::in_failed_block());
+        }
+        let types: Vec<Option<SqlType>> = prepared.params.iter().cloned().map(Some).collect();
+        match sql::plan::describe(parsed, &self.names(), &types)?.result {
+            Some(desc) => same_columns(told, &desc),
+            None => Ok(()),
+        }
     }
 
     /// The result columns of EXECUTE and FETCH, which only the session knows.

@@ -48,6 +48,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Message::Describe { target: Target::Statement, name } => {
                 let prepared = self.prepared(&name)?;
                 self.out.parameter_description(&prepared.params);
+                self.session.check_result(&prepared)?;
                 self.describe(&prepared, &[]);
                 Ok(())
             }
@@ -123,6 +124,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if given != wanted {
             return violation(format!("bind message supplies {given} parameters, but prepared statement \"{}\" requires {wanted}", bind.statement));
         }
+        self.session.check_result(&prepared)?;
         let columns = prepared.result.as_ref().map_or(0, RelDesc::arity);
         if bind.result_formats.len() > 1 && bind.result_formats.len() != columns {
             return violation(format!("bind message has {} result formats but query has {columns} columns", bind.result_formats.len()));

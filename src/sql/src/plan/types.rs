@@ -871,7 +871,7 @@ pub struct Described {
     pub result: Option<RelDesc>,
     /// Of a SELECT, for each column of the result the relation's column that it is; views are looked through.
     pub origins: Vec<Option<(GlobalId, usize)>>,
-    /// Of a SELECT, what it reads, views among them.
+    /// The relations and other objects that it names, views among them.
     pub depends_on: Vec<GlobalId>,
 }
 
