@@ -65,6 +65,12 @@ pub struct Frame {
     pub exclude: FrameExclude,
 }
 
+impl Frame {
+    fn has_offsets(&self) -> bool {
+        [&self.start, &self.end].iter().any(|b| matches!(b, FrameBound::Preceding(_) | FrameBound::Following(_)))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameUnits {
     Rows,
@@ -174,6 +180,11 @@ impl Run<'_> {
         let group_starts = frame::group_starts(peers);
         let rank = |i: usize| group_starts[peers[i]];
         let group_end = |i: usize| group_starts.get(peers[i] + 1).copied().unwrap_or(n);
+        let framed = matches!(e.func, WindowFunc::FirstValue(_) | WindowFunc::LastValue(_) | WindowFunc::NthValue(..) | WindowFunc::Aggregate(_));
+        if !framed && e.frame.has_offsets() {
+            // It asks for no frame, whose offsets must be good all the same.
+            self.frames(&e.frame)?;
+        }
         match &e.func {
             WindowFunc::RowNumber => Ok((0..n).map(|i| Value::Int8(i as i64 + 1)).collect()),
             WindowFunc::Rank => Ok((0..n).map(|i| Value::Int8(rank(i) as i64 + 1)).collect()),

@@ -462,7 +462,12 @@ fn function_arguments(oid: u32, ctx: &EvalCtx) -> Option<String> {
         };
         parts.push(format!("{mode}{name}{}{default}", type_name(*t, &*ctx.catalog)));
     }
-    Some(parts.join(", "))
+    // The arguments of WITHIN GROUP come behind ORDER BY; VARIADIC ones are both.
+    let Some(aggregate) = catalog::aggregate_by_oid(oid).filter(|a| a.kind != 'n') else { return Some(parts.join(", ")) };
+    let direct = usize::from(aggregate.direct_args).min(parts.len());
+    let ordered = if direct == parts.len() { &parts[direct - 1..] } else { &parts[direct..] };
+    let before = if direct == 0 { String::new() } else { format!("{} ", parts[..direct].join(", ")) };
+    Some(format!("{before}ORDER BY {}", ordered.join(", ")))
 }
 
 const SIZE_UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];

@@ -156,9 +156,9 @@ pub enum StorageChange {
     /// REPLICA IDENTITY USING INDEX.
     Identity(Ident),
     Tablespace(Ident),
-    /// SET and RESET (parameters).
-    Parameters(Vec<String>),
-    /// SET WITHOUT CLUSTER or OIDS, LOGGED, UNLOGGED, REPLICA IDENTITY of other kinds.
+    /// SET (parameters).
+    Parameters(Vec<DdlOption>),
+    /// RESET (parameters), SET WITHOUT CLUSTER or OIDS, LOGGED, UNLOGGED, REPLICA IDENTITY of other kinds.
     Bare,
 }
 

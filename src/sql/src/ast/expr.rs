@@ -205,6 +205,8 @@ pub struct TypeName {
     /// `map[text=>T]`: the value type.
     pub map_of: Option<Box<TypeName>>,
     pub setof: bool,
+    /// COLLATE behind it.
+    pub collation: Option<super::ObjectName>,
     pub pos: Pos,
 }
 

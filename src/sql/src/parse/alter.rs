@@ -63,8 +63,12 @@ impl Parser<'_> {
         if bare || self.eat_kws(&["set", "logged"]) || self.eat_kws(&["set", "unlogged"]) {
             return Ok(StorageChange::Bare);
         }
-        self.next();
-        Ok(StorageChange::Parameters(self.option_list()?.into_iter().map(|o| o.name).collect()))
+        let reset = self.eat_kw("reset");
+        if !reset {
+            self.next();
+        }
+        let options = self.option_list()?;
+        Ok(if reset { StorageChange::Bare } else { StorageChange::Parameters(options) })
     }
 
     fn table_action(&mut self) -> Result<TableAction, SqlError> {
@@ -127,10 +131,7 @@ impl Parser<'_> {
             return Ok(TableAction::DropExpression { column, if_exists: self.if_exists()? });
         }
         if self.eat_kws(&["set", "data", "type"]) || self.eat_kw("type") {
-            let ty = self.type_name()?;
-            if self.eat_kw("collate") {
-                self.object_name()?;
-            }
+            let ty = self.collated_type()?;
             let using = if self.eat_kw("using") { Some(self.expr()?) } else { None };
             return Ok(TableAction::SetType { column, ty, using });
         }

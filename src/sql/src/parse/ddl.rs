@@ -535,7 +535,7 @@ impl Parser<'_> {
                 let r = self.references()?;
                 c.references.push((constraint, r));
             } else if self.eat_kw("collate") {
-                self.object_name()?;
+                c.ty.collation = Some(self.object_name()?);
             } else if constraint.is_some() {
                 return Err(self.error());
             } else if self.is_any_kw(&["deferrable", "initially"]) || self.is_kws(&["not", "deferrable"]) {

@@ -570,10 +570,7 @@ impl Parser<'_> {
         self.parens(|p| {
             p.comma_list(|p| {
                 let name = p.col_id()?;
-                let ty = p.type_name()?;
-                if p.eat_kw("collate") {
-                    p.object_name()?;
-                }
+                let ty = p.collated_type()?;
                 // WITH MUTUALLY RECURSIVE columns may say NOT NULL.
                 p.eat_kws(&["not", "null"]);
                 Ok(ColumnDecl { name, ty })

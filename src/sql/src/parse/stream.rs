@@ -78,13 +78,17 @@ impl Parser<'_> {
                 OptionValue::List(list)
             }
             Tok::Word(w) => match w.as_str() {
-                "true" | "on" => {
+                "true" => {
                     self.next();
                     OptionValue::Bool(true)
                 }
-                "false" | "off" => {
+                "false" => {
                     self.next();
                     OptionValue::Bool(false)
+                }
+                "on" | "off" => {
+                    self.next();
+                    OptionValue::Word(w)
                 }
                 "secret" if matches!(self.tok_at(1), Tok::Word(_) | Tok::Quoted(_)) => {
                     self.next();

@@ -36,7 +36,7 @@ impl Parser<'_> {
         self.next();
         let name = self.object_name()?;
         self.eat_kw("as");
-        let base = self.type_name()?;
+        let mut base = self.type_name()?;
         let (mut not_null, mut default, mut checks) = (false, None, Vec::new());
         loop {
             let constraint = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
@@ -54,7 +54,7 @@ impl Parser<'_> {
                 let e = self.b_expr()?;
                 default = Some((e, self.span_from(start)));
             } else if self.eat_kw("collate") {
-                self.object_name()?;
+                base.collation = Some(self.object_name()?);
             } else {
                 let body = TypeBody::Domain { base, not_null, default, checks };
                 return Ok(Statement::CreateType(Box::new(CreateType { name, body })));
@@ -76,10 +76,7 @@ impl Parser<'_> {
     /// A field of a composite type.
     fn attribute(&mut self) -> Result<(Ident, TypeName), SqlError> {
         let n = self.col_id()?;
-        let ty = self.type_name()?;
-        if self.eat_kw("collate") {
-            self.object_name()?;
-        }
+        let ty = self.collated_type()?;
         Ok((n, ty))
     }
 
@@ -151,10 +148,7 @@ impl Parser<'_> {
             let name = self.col_id()?;
             self.eat_kws(&["set", "data"]);
             self.expect_kw("type")?;
-            let ty = self.type_name()?;
-            if self.eat_kw("collate") {
-                self.object_name()?;
-            }
+            let ty = self.collated_type()?;
             AttributeAction::Type(name, ty)
         } else {
             return Err(self.error());

@@ -34,7 +34,7 @@ pub fn is_type_keyword(w: &str) -> bool {
 
 impl TypeName {
     pub fn named(names: Vec<String>, pos: Pos) -> TypeName {
-        TypeName { names, modifiers: Vec::new(), dims: 0, lists: 0, map_of: None, setof: false, pos }
+        TypeName { names, modifiers: Vec::new(), dims: 0, lists: 0, map_of: None, setof: false, collation: None, pos }
     }
     /// One of Postgres's own types by its `pg_type` name.
     pub fn system(name: &str, pos: Pos) -> TypeName {
@@ -43,6 +43,15 @@ impl TypeName {
 }
 
 impl Parser<'_> {
+    /// A type, and COLLATE behind it.
+    pub fn collated_type(&mut self) -> Result<TypeName, SqlError> {
+        let mut ty = self.type_name()?;
+        if self.eat_kw("collate") {
+            ty.collation = Some(self.object_name()?);
+        }
+        Ok(ty)
+    }
+
     pub fn type_name(&mut self) -> Result<TypeName, SqlError> {
         let setof = self.eat_kw("setof");
         let mut ty = self.simple_type()?;

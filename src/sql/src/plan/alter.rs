@@ -170,7 +170,7 @@ impl Binder<'_> {
                 Err(SqlError::new(state::UNDEFINED_OBJECT, format!("tablespace \"{}\" does not exist", t.name)))
             }
             ast::StorageChange::Tablespace(_) => Ok(()),
-            ast::StorageChange::Parameters(names) => super::statement::storage_parameters(names.iter().map(String::as_str), false),
+            ast::StorageChange::Parameters(options) => super::statement::storage_parameters(options, false),
         }
     }
 

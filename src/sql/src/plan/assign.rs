@@ -130,18 +130,22 @@ impl Binder<'_> {
         Ok((column, self.with_part(whole, &whole_type, t, &t.path, value, env)?))
     }
 
-    /// As [`Binder::assign_to`], of an expression that may be DEFAULT.
-    pub fn assign_expr(&self, whole: HirScalar, rel: &Relation, t: &AssignTarget, e: &Expr, env: &Env) -> Result<(usize, HirScalar), SqlError> {
-        if matches!(&*e.kind, crate::ast::ExprKind::Default) {
-            let column = self.column_of(rel, &t.column)?;
-            return match t.path.as_slice() {
-                [] => Ok((column, self.default_of(rel, column))),
-                [Indirection::Field(_), ..] => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot set a subfield to DEFAULT").at(e.pos)),
-                _ => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot set an array element to DEFAULT").at(e.pos)),
-            };
+    /// A value to be assigned, `None` for DEFAULT. All values of a row are bound before the first is assigned, since a parameter gets its type where it is assigned.
+    pub fn assigned_value(&self, e: &Expr, env: &Env) -> Result<Option<HirScalar>, SqlError> {
+        match &*e.kind {
+            crate::ast::ExprKind::Default => Ok(None),
+            _ => self.expr(e, env).map(Some),
         }
-        let x = self.expr(e, env)?;
-        self.assign_to(whole, rel, t, x, e.pos, env)
+    }
+
+    /// DEFAULT assigned to a column. Errors: 0A000 for a part of one.
+    pub fn assign_default(&self, rel: &Relation, t: &AssignTarget, pos: Pos) -> Result<(usize, HirScalar), SqlError> {
+        let column = self.column_of(rel, &t.column)?;
+        match t.path.as_slice() {
+            [] => Ok((column, self.default_of(rel, column))),
+            [Indirection::Field(_), ..] => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot set a subfield to DEFAULT").at(pos)),
+            _ => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot set an array element to DEFAULT").at(pos)),
+        }
     }
 }
 

@@ -127,6 +127,9 @@ impl Binder<'_> {
     /// Postgres's `coerce_to_target_type`. `None`: there is no way. A type modifier is applied; nullability is the input's.
     pub fn try_coerce(&self, e: HirScalar, to: &ColType, ctx: CastContext, pos: Pos) -> Result<Option<HirScalar>, SqlError> {
         let from = e.typ();
+        if from.ty == SqlType::Unknown && to.ty == SqlType::Unknown {
+            return Ok(Some(e));
+        }
         if to.ty.has_domain() && from.ty != to.ty {
             return self.coerce_to_domain(e, to, ctx, pos);
         }
@@ -137,9 +140,8 @@ impl Binder<'_> {
         }
         if let HirScalar::Parameter(n, t) = &e {
             if t.ty == SqlType::Unknown {
-                let ty = self.set_parameter(*n, &to.ty, pos)?;
-                let e = HirScalar::Parameter(*n, ty.clone().nullable());
-                return if ty == to.ty { self.apply_typmod(e, to, ctx, false).map(Some) } else { self.try_coerce(e, to, ctx, pos) };
+                self.set_parameter(*n, &to.ty, pos)?;
+                return self.apply_typmod(HirScalar::Parameter(*n, to.ty.clone().nullable()), to, ctx, false).map(Some);
             }
         }
         if from.ty == to.ty {
@@ -301,6 +303,11 @@ impl Binder<'_> {
             if func.name == "row_construct" {
                 let mut out = Vec::with_capacity(args.len());
                 for (x, (_, t)) in args.iter().zip(&b.fields) {
+                    if let (true, HirScalar::Parameter(n, _)) = (x.typ().ty == SqlType::Unknown, x) {
+                        // It stood in a row without a type, and gets the one of its field.
+                        let untyped = &mut self.params.borrow_mut().untyped;
+                        untyped.iter().rposition(|u| u.0 == *n).map(|i| untyped.remove(i));
+                    }
                     match self.try_coerce(x.clone(), t, ctx, pos)? {
                         Some(x) => out.push(x),
                         None => return Ok(None),

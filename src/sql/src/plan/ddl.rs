@@ -74,7 +74,7 @@ impl Binder<'_> {
             added += rel.desc.arity();
             likes.push((at, l, rel));
         }
-        super::statement::storage_parameters(c.options.iter().map(|o| o.name.as_str()), false)?;
+        super::statement::storage_parameters(&c.options, false)?;
         let mut shape = self.table_shape(p, &name.name, &columns, &c.constraints, None).map_err(|e| {
             // What checks and foreign keys name is looked up when the table is made.
             let later = [state::UNDEFINED_TABLE, state::INVALID_FOREIGN_KEY].contains(&e.code)
@@ -400,11 +400,18 @@ impl Binder<'_> {
 
     /// Errors: 42P16 for a column or field of a type that has no values of its own.
     pub fn check_column_type(&self, column: &str, ty: &SqlType, pos: Pos) -> Result<(), SqlError> {
-        if matches!(ty, SqlType::Unknown | SqlType::Void) || matches!(ty, SqlType::Record(r) if r.name.is_none()) {
-            let message = format!("column \"{column}\" has pseudo-type {}", ty.sql_name());
-            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message).at(pos));
+        match has_no_columns(column, ty) {
+            Some(e) => Err(e.at(pos)),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// As [`Binder::check_column_type`], of what a query gives.
+    fn check_column_types(&self, desc: &RelDesc) -> Result<(), SqlError> {
+        match desc.names.iter().zip(&desc.types).find_map(|(name, t)| has_no_columns(name, &t.ty)) {
+            Some(e) => Err(e),
+            None => Ok(()),
+        }
     }
 
     pub fn create_table_as(&self, c: &ast::CreateTableAs, query: SelectPlan) -> Result<Plan, SqlError> {
@@ -414,6 +421,7 @@ impl Binder<'_> {
         desc.types.iter_mut().for_each(|t| t.nullable = true);
         self.distinct_names(&desc)?;
         desc.names.iter().try_for_each(|n| super::scope::check_column_name(n))?;
+        self.check_column_types(&desc)?;
         Ok(Plan::CreateTableAs(Box::new(CreateTableAsPlan {
             name,
             if_not_exists: c.if_not_exists,
@@ -524,7 +532,12 @@ impl Binder<'_> {
         if !v.materialized && matches!(&v.query.body, ast::QueryBody::Select(s) if s.into.is_some()) {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "views must not contain SELECT INTO"));
         }
-        let plan = self.select_plan(&v.query)?;
+        let plan = self.select_plan(&v.query).map_err(|e| match e.code {
+            state::UNDEFINED_PARAMETER if v.materialized && self.params.borrow().values.is_none() => {
+                SqlError::new(state::FEATURE_NOT_SUPPORTED, "materialized views may not be defined using bound parameters")
+            }
+            _ => e,
+        })?;
         if plan.as_of.is_some() {
             return Err(SqlError::unsupported("AS OF in a view", "give the time in the query that reads it"));
         }
@@ -532,6 +545,7 @@ impl Binder<'_> {
         let too_many = if v.materialized { "too many column names were specified" } else { "CREATE VIEW specifies more column names than columns" };
         self.rename_columns(&mut desc, &v.columns, too_many)?;
         self.distinct_names(&desc)?;
+        self.check_column_types(&desc)?;
         let depends_on = plan.depends_on.clone();
         let rests_on = self.rests_on.borrow().iter().copied().collect();
         let hir = plan.into_relation();
@@ -801,13 +815,10 @@ impl Binder<'_> {
                 Ok(Plan::AlterSetSchema { kind: a.kind, object, schema: s.name.clone() })
             }
             AlterAction::SetOptions(o) if a.kind == ObjectKind::Index => {
-                super::statement::storage_parameters(o.iter().map(|o| o.name.as_str()), true)?;
+                super::statement::storage_parameters(o, true)?;
                 Ok(Plan::Nothing { tag: alter_tag(a.kind), notice: None })
             }
-            AlterAction::ResetOptions(o) if a.kind == ObjectKind::Index => {
-                super::statement::storage_parameters(o.iter().map(String::as_str), true)?;
-                Ok(Plan::Nothing { tag: alter_tag(a.kind), notice: None })
-            }
+            AlterAction::ResetOptions(_) if a.kind == ObjectKind::Index => Ok(Plan::Nothing { tag: alter_tag(a.kind), notice: None }),
             AlterAction::SetOptions(o) if a.kind == ObjectKind::View => {
                 self.alter_view_options(&a.name, object, plain_options(o).into_iter().map(|(k, v)| (k, Some(v))).collect())
             }
@@ -952,6 +963,17 @@ fn alter_tag(kind: ObjectKind) -> &'static str {
         ObjectKind::Sequence => "ALTER SEQUENCE",
         _ => "ALTER TABLE",
     }
+}
+
+/// What is wrong (42P16) with a column of a pseudo-type.
+fn has_no_columns(column: &str, ty: &SqlType) -> Option<SqlError> {
+    let pseudo = match ty {
+        SqlType::Unknown | SqlType::Void => true,
+        SqlType::Record(r) => r.name.is_none(),
+        SqlType::Array(elem) => matches!(&**elem, SqlType::Record(r) if r.name.is_none()),
+        _ => false,
+    };
+    pseudo.then(|| SqlError::new(state::INVALID_TABLE_DEFINITION, format!("column \"{column}\" has pseudo-type {}", ty.sql_name())))
 }
 
 /// Tests an option of a view that says who may see what. All may see all here, so that it changes nothing. Errors: 22023.

@@ -338,10 +338,9 @@ impl Binder<'_> {
                 return Ok(Arbiter::Columns(u.1.clone()));
             }
         }
-        // A condition counts if the statement says it too.
-        let said = filter.map(conjuncts).unwrap_or_default();
+        // An index of some rows counts if the statement speaks of such rows only.
         let fits = |k: &&crate::catalog::ComputedKey| {
-            let held = k.filter.iter().all(|f| conjuncts(f.clone()).iter().all(|x| said.contains(x)));
+            let held = k.filter.iter().all(|f| super::implied::all_implied(self, filter.clone(), std::slice::from_ref(f)));
             held && k.keys.len() == keys.len() && k.keys.iter().all(|x| keys.contains(x))
         };
         match rel.computed_keys.iter().find(fits) {
@@ -368,75 +367,67 @@ impl Binder<'_> {
                 None => Ok(old(i)),
             }
         };
-        for a in set {
-            let updatable = |t: &ast::AssignTarget| {
-                let c = self.column_of(rel, &t.column)?;
-                let e = SqlError::new(repr::SqlState::new("428C9"), format!("column \"{}\" can only be updated to DEFAULT", t.column.name)).at(t.column.pos);
-                if rel.is_generated(c) {
-                    return Err(e.with_detail(format!("Column \"{}\" is a generated column.", t.column.name)));
-                }
-                if rel.identity(c) == Some(true) {
-                    return Err(e.with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", t.column.name)));
-                }
-                Ok(())
-            };
-            let mut each = |t: &ast::AssignTarget, e: &ast::Expr| -> Result<(), SqlError> {
-                if *e.kind != ast::ExprKind::Default {
-                    updatable(t)?;
-                }
-                let (i, x) = self.assign_expr(whole(&row, t)?, rel, t, e, env)?;
-                row[i] = Some((x, t.path.is_empty()));
-                Ok(())
-            };
-            match (a.columns.as_slice(), a.multi) {
-                ([c], false) => each(c, &a.value)?,
-                (cols, _) => match &*a.value.kind {
-                    // A star gives as many values as its relation has columns.
-                    ast::ExprKind::Row { fields, .. } if fields.iter().any(|f| matches!(&*f.kind, ast::ExprKind::Star(_))) => {
-                        let mut values = Vec::new();
-                        for f in fields {
-                            self.target(&ast::Target { expr: f.clone(), alias: None, except: Vec::new() }, env, &mut values)?;
-                        }
-                        if values.len() != cols.len() {
-                            return Err(SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values").at(a.value.pos));
-                        }
-                        for (c, v) in cols.iter().zip(values) {
-                            updatable(c)?;
-                            let (i, x) = self.assign_to(whole(&row, c)?, rel, c, v.expr, v.pos, env)?;
-                            row[i] = Some((x, c.path.is_empty()));
-                        }
-                    }
-                    ast::ExprKind::Row { fields, .. } => {
-                        if fields.len() != cols.len() {
-                            return Err(SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values").at(a.value.pos));
-                        }
-                        for (c, f) in cols.iter().zip(fields) {
-                            each(c, f)?;
-                        }
-                    }
-                    ast::ExprKind::Subquery(q) => {
-                        let b = self.query(q, env, true)?;
-                        if b.visible != cols.len() {
-                            return Err(SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values").at(a.value.pos));
-                        }
-                        let r = self.subquery_row(b)?;
-                        for (k, c) in cols.iter().enumerate() {
-                            updatable(c)?;
-                            let x = self.field_select(r.clone(), k)?;
-                            let (i, x) = self.assign_to(whole(&row, c)?, rel, c, x, a.value.pos, env)?;
-                            row[i] = Some((x, c.path.is_empty()));
-                        }
-                    }
-                    _ if cols.len() == 1 => each(&cols[0], &a.value)?,
-                    _ => {
-                        return Err(SqlError::new(
-                            state::FEATURE_NOT_SUPPORTED,
-                            "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
-                        )
-                        .at(a.value.pos))
-                    }
-                },
+        let updatable = |t: &ast::AssignTarget| {
+            let c = self.column_of(rel, &t.column)?;
+            let e = SqlError::new(repr::SqlState::new("428C9"), format!("column \"{}\" can only be updated to DEFAULT", t.column.name)).at(t.column.pos);
+            if rel.is_generated(c) {
+                return Err(e.with_detail(format!("Column \"{}\" is a generated column.", t.column.name)));
             }
+            if rel.identity(c) == Some(true) {
+                return Err(e.with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", t.column.name)));
+            }
+            Ok(())
+        };
+        let mut values: Vec<(&ast::AssignTarget, Option<HirScalar>, Pos)> = Vec::with_capacity(set.len());
+        for a in set {
+            let same_count = |n: usize| match n == a.columns.len() {
+                true => Ok(()),
+                false => Err(SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values").at(a.value.pos)),
+            };
+            match (a.columns.as_slice(), &*a.value.kind) {
+                ([c], _) if !a.multi => values.push((c, self.assigned_value(&a.value, env)?, a.value.pos)),
+                // A star gives as many values as its relation has columns.
+                (cols, ast::ExprKind::Row { fields, .. }) if fields.iter().any(|f| matches!(&*f.kind, ast::ExprKind::Star(_))) => {
+                    let mut given = Vec::new();
+                    for f in fields {
+                        self.target(&ast::Target { expr: f.clone(), alias: None, except: Vec::new() }, env, &mut given)?;
+                    }
+                    same_count(given.len())?;
+                    values.extend(cols.iter().zip(given).map(|(c, v)| (c, Some(v.expr), v.pos)));
+                }
+                (cols, ast::ExprKind::Row { fields, .. }) => {
+                    same_count(fields.len())?;
+                    for (c, f) in cols.iter().zip(fields) {
+                        values.push((c, self.assigned_value(f, env)?, f.pos));
+                    }
+                }
+                (cols, ast::ExprKind::Subquery(q)) => {
+                    let b = self.query(q, env, true)?;
+                    same_count(b.visible)?;
+                    let r = self.subquery_row(b)?;
+                    for (k, c) in cols.iter().enumerate() {
+                        values.push((c, Some(self.field_select(r.clone(), k)?), a.value.pos));
+                    }
+                }
+                ([c], _) => values.push((c, self.assigned_value(&a.value, env)?, a.value.pos)),
+                _ => {
+                    let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).at(a.value.pos));
+                }
+            }
+        }
+        for (t, value, pos) in values {
+            let (i, x) = match value {
+                Some(value) => {
+                    updatable(t)?;
+                    self.assign_to(whole(&row, t)?, rel, t, value, pos, env)?
+                }
+                None => {
+                    whole(&row, t)?;
+                    self.assign_default(rel, t, pos)?
+                }
+            };
+            row[i] = Some((x, t.path.is_empty()));
         }
         Ok(row.into_iter().enumerate().map(|(i, e)| e.map_or_else(|| old(i), |e| e.0)).collect())
     }
@@ -484,7 +475,7 @@ impl Binder<'_> {
         let width = hir.arity();
         level.calls.clause.set(Clause::UpdateSet);
         let set = self.base_assignments(&target, &seen, &u.set, Verb::Update).map_err(|e| self.values_first(&u.set, &here, e))?;
-        let row = self.assignments(&set, &rel, &here).map_err(|e| self.values_first(&u.set, &here, e))?;
+        let row = self.assignments(&set, &rel, &here)?;
         // old ++ new ++ others.
         let hir = Hir::Map { input: Box::new(hir), scalars: row };
         let rows = project(hir, (0..n).chain(width..width + n).chain(n..width).collect());
@@ -529,6 +520,9 @@ impl Binder<'_> {
         let mut out = Vec::new();
         for t in targets {
             self.target(t, env, &mut out)?;
+        }
+        if out.is_empty() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "RETURNING must have at least one column").at(targets[0].expr.pos));
         }
         let mut exprs = Vec::with_capacity(out.len());
         let mut desc = RelDesc::default();

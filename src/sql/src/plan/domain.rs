@@ -36,8 +36,8 @@ impl Binder<'_> {
         let mut e = e;
         if let HirScalar::Parameter(n, t) = &e {
             if t.ty == SqlType::Unknown {
-                let ty = self.set_parameter(*n, &to.ty, pos)?;
-                e = HirScalar::Parameter(*n, ty.nullable().without_domains());
+                self.set_parameter(*n, &to.ty, pos)?;
+                e = HirScalar::Parameter(*n, to.ty.clone().nullable().without_domains());
             }
         }
         match (&e.typ().ty, &to.ty) {

@@ -262,7 +262,7 @@ impl Binder<'_> {
             0 => Err(self.no_function(name, actual, names, !all.is_empty(), pos)),
             1 => {
                 let c = picked.remove(0);
-                self.require_known(&c.item, actual, pos)?;
+                self.require_known(&c.item, actual)?;
                 self.finish(c.item, actual).ok_or_else(|| self.no_function(name, actual, names, true, pos))
             }
             _ => Err(SqlError::new(state::AMBIGUOUS_FUNCTION, format!("function {} is not unique", self.spell_call(name, actual, names)))
@@ -372,7 +372,7 @@ impl Binder<'_> {
     }
 
     /// `anyelement` and its kind need one argument whose type is known; `anycompatible` would be text.
-    fn require_known(&self, a: &Arranged, actual: &[SqlType], pos: Pos) -> Result<(), SqlError> {
+    fn require_known(&self, a: &Arranged, actual: &[SqlType]) -> Result<(), SqlError> {
         let family =
             |o: u32| matches!(o, pseudo::ANYELEMENT | pseudo::ANYARRAY | pseudo::ANYNONARRAY | pseudo::ANYENUM | pseudo::ANYRANGE | pseudo::ANYMULTIRANGE);
         let p = a.proc;
@@ -384,7 +384,7 @@ impl Binder<'_> {
         if known {
             return Ok(());
         }
-        Err(SqlError::new(state::DATATYPE_MISMATCH, "could not determine polymorphic type because input has type unknown").at(pos))
+        Err(SqlError::new(state::DATATYPE_MISMATCH, "could not determine polymorphic type because input has type unknown"))
     }
 
     fn finish(&self, a: Arranged, actual: &[SqlType]) -> Option<Resolved> {
@@ -565,7 +565,8 @@ impl Binder<'_> {
     pub fn coerce_args(&self, r: &Resolved, written: Vec<HirScalar>, positions: &[Pos]) -> Result<Vec<HirScalar>, SqlError> {
         let mut slots: Vec<Option<HirScalar>> = written.into_iter().map(Some).collect();
         let mut out = Vec::with_capacity(r.args.len());
-        for (o, ty) in r.order.iter().zip(&r.args) {
+        let of_any = |k: usize| r.proc.args.get(k).or(r.proc.args.last()).is_some_and(|t| *t == pseudo::ANY);
+        for (k, (o, ty)) in r.order.iter().zip(&r.args).enumerate() {
             let (e, pos) = match o {
                 ArgSource::Written(i) => {
                     let e = slots.get_mut(*i).and_then(Option::take).ok_or_else(|| SqlError::internal("argument used twice"))?;
@@ -577,7 +578,8 @@ impl Binder<'_> {
                     (self.expr(&ast, &super::scope::Env::default())?, 0)
                 }
             };
-            out.push(self.coerce_implicit(e, ty, pos)?);
+            // "any" gives no type.
+            out.push(if of_any(k) { self.untyped_or_text(e, pos)? } else { self.coerce_implicit(e, ty, pos)? });
         }
         if let Some((n, elem)) = &r.variadic {
             let elems = out.split_off(out.len() - n);

@@ -34,6 +34,7 @@ impl Binder<'_> {
             let m = format!("operator class \"{o}\" does not exist for access method \"btree\"");
             return Err(SqlError::new(state::UNDEFINED_OBJECT, m).at(o.pos));
         }
+        super::statement::storage_parameters(&i.options, true)?;
         let (mut keys, mut key_sql, mut words) = (Vec::new(), Vec::new(), Vec::new());
         if i.keys.is_empty() {
             // The default key: the relation's key, else all columns.

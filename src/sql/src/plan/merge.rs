@@ -11,7 +11,7 @@ use super::from::{true_, Part};
 use super::query::project;
 use super::scope::{Clause, Env, Level, NsItem};
 use super::*;
-use crate::ast::{self, ExprKind, MergeAction};
+use crate::ast::{self, MergeAction};
 use crate::catalog::{Relation, RelationKind};
 use crate::hir::{ColumnRef, Hir, HirScalar, JoinKind};
 use ::expr::catalog::CastContext;
@@ -145,20 +145,22 @@ impl Binder<'_> {
         here: &Env,
     ) -> Result<Vec<Option<HirScalar>>, SqlError> {
         let mut cells: Vec<Option<HirScalar>> = vec![None; rel.desc.arity()];
-        for (e, t) in row.iter().zip(targets) {
+        let values = row.iter().map(|e| self.assigned_value(e, here)).collect::<Result<Vec<_>, _>>()?;
+        for ((value, e), t) in values.into_iter().zip(row).zip(targets) {
             let column = self.column_of(rel, &t.column)?;
-            if *e.kind == ExprKind::Default && t.path.is_empty() {
-                continue;
-            }
-            if *e.kind != ExprKind::Default {
-                self.check_insertable(rel, &t.column, overriding, e.pos)?;
-                if self.ignores(rel, &t.column, overriding) {
-                    continue;
+            let x = match value {
+                None if t.path.is_empty() => continue,
+                None => self.assign_default(rel, t, e.pos)?.1,
+                Some(value) => {
+                    self.check_insertable(rel, &t.column, overriding, e.pos)?;
+                    if self.ignores(rel, &t.column, overriding) {
+                        continue;
+                    }
+                    let null = HirScalar::Literal(Value::Null, rel.desc.types[column].clone().with_nullable(true));
+                    let whole = cells[column].take().unwrap_or(null);
+                    self.assign_to(whole, rel, t, value, e.pos, here)?.1
                 }
-            }
-            let null = HirScalar::Literal(Value::Null, rel.desc.types[column].clone().with_nullable(true));
-            let whole = cells[column].take().unwrap_or(null);
-            let (_, x) = self.assign_expr(whole, rel, t, e, here)?;
+            };
             cells[column] = Some(self.folded(x));
         }
         Ok(cells)

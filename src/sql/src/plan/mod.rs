@@ -40,6 +40,8 @@ mod from;
 mod func;
 /// GROUP BY and its sets.
 mod group;
+/// Conditions that follow from others.
+mod implied;
 /// Indexes.
 mod index;
 /// Expressions that a table keeps.
@@ -129,8 +131,8 @@ struct Params {
     values: Option<Vec<(Value, SqlType)>>,
     /// Where parameters stand that had no type there and got none.
     untyped: Vec<(usize, Pos)>,
-    /// Types are fixed from outside: a parameter beyond them does not exist.
-    closed: bool,
+    /// The statement's text is kept: whoever reads it again has no values for them, so that not even those given exist.
+    none: bool,
 }
 
 impl<'a> Binder<'a> {
@@ -153,14 +155,18 @@ impl<'a> Binder<'a> {
         LocalId(n)
     }
 
-    /// The type of an untyped parameter becomes `ty` at its first use; returns the type that it has.
-    fn set_parameter(&self, n: usize, ty: &SqlType, pos: Pos) -> Result<SqlType, SqlError> {
+    /// A parameter that had no type where it stands becomes one of `ty`. Errors: 42P08 if another place has made it of another type since.
+    fn set_parameter(&self, n: usize, ty: &SqlType, pos: Pos) -> Result<(), SqlError> {
         let mut p = self.params.borrow_mut();
         match p.types.get_mut(n) {
-            Some(Some(known)) => Ok(known.clone()),
+            Some(Some(known)) if known == ty => Ok(()),
+            Some(Some(known)) => {
+                let e = SqlError::new(state::AMBIGUOUS_PARAMETER, format!("inconsistent types deduced for parameter ${}", n + 1));
+                Err(e.with_detail(format!("{} versus {}", known.sql_name(), ty.sql_name())).at(pos))
+            }
             Some(slot) => {
                 *slot = Some(ty.clone());
-                Ok(ty.clone())
+                Ok(())
             }
             None => Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${}", n + 1)).at(pos)),
         }

@@ -172,11 +172,11 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{} {what}", q.locking[0].verb)));
             }
             QueryBody::Values(rows) => {
-                let b = self.values(rows, env, typed)?;
+                let b = self.values(rows, env)?;
                 self.order_output(b, &q.order_by, env, "VALUES", q.with_ties)?
             }
             QueryBody::SetOp { .. } => {
-                let b = self.set_op(q, env, typed)?;
+                let b = self.set_op(q, env)?;
                 self.order_output(b, &q.order_by, env, "UNION/INTERSECT/EXCEPT", q.with_ties)?
             }
         };
@@ -205,14 +205,8 @@ impl Binder<'_> {
         if targets.len() > 1664 {
             return Err(SqlError::new(state::TOO_MANY_COLUMNS, "target lists can have at most 1664 entries"));
         }
-        let mut literals = Vec::new();
-        for t in &mut targets {
-            let untyped = t.expr.typ().ty == SqlType::Unknown && matches!(t.expr, HirScalar::Literal(..) | HirScalar::Parameter(..));
-            literals.push((untyped && !typed).then(|| t.expr.clone()));
-            if typed && t.expr.typ().ty == SqlType::Unknown {
-                t.expr = self.text_if_unknown(t.expr.clone(), t.pos)?;
-            }
-        }
+        let untyped = |t: &TargetItem| t.expr.typ().ty == SqlType::Unknown && matches!(t.expr, HirScalar::Literal(..) | HirScalar::Parameter(..));
+        let mut literals: Vec<Option<HirScalar>> = targets.iter().map(|t| (!typed && untyped(t)).then(|| t.expr.clone())).collect();
         if let Some(w) = &s.filter {
             level.calls.clause.set(Clause::Where);
             let p = self.condition(w, &here, "WHERE")?;
@@ -239,12 +233,13 @@ impl Binder<'_> {
         }
         // What the result is ordered, grouped or made distinct by has a type of its own, whatever is around the query.
         let compared = |i: usize, e: &HirScalar| matches!(s.distinct, Distinct::Distinct) || sort.iter().any(|k| k.target == Some(i)) || keys.has(e) || on[i];
-        for (i, t) in targets.iter_mut().enumerate() {
-            if literals[i].is_some() {
-                let text = self.text_if_unknown(t.expr.clone(), t.pos)?;
-                if compared(i, &text) {
-                    (t.expr, literals[i]) = (text, None);
-                }
+        for (i, t) in targets.iter_mut().enumerate().filter(|(_, t)| t.expr.typ().ty == SqlType::Unknown) {
+            let text = match &t.expr {
+                HirScalar::Parameter(n, _) => HirScalar::Parameter(*n, SqlType::Text.nullable()),
+                e => self.text_if_unknown(e.clone(), t.pos)?,
+            };
+            if typed || literals[i].is_some() && compared(i, &text) {
+                (t.expr, literals[i]) = (self.text_if_unknown(t.expr.clone(), t.pos)?, None);
             }
         }
         for (e, what) in [(&q.offset, "OFFSET"), (&q.limit, "LIMIT")] {

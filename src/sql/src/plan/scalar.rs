@@ -125,22 +125,12 @@ impl Binder<'_> {
             ExprKind::Collate { arg, collation } => {
                 let x = self.expr(arg, env)?;
                 let x = self.text_if_unknown(x, arg.pos)?;
-                let ty = x.typ().ty;
-                if !matches!(ty, SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Name) {
-                    return Err(SqlError::new(state::DATATYPE_MISMATCH, format!("collations are not supported by type {}", ty.sql_name())).at(pos));
+                self.check_collation(&x.typ().ty, collation, pos)?;
+                let name = collation.last().map_or("", String::as_str);
+                if super::types_of::is_own_order(name) {
+                    return Err(SqlError::unsupported(format!("collation \"{name}\""), "collation \"C\" orders by code point").at(pos));
                 }
-                match collation.last().map(String::as_str) {
-                    Some("C" | "POSIX" | "default" | "ucs_basic" | "C.utf8" | "C.UTF-8") => Ok(x),
-                    Some(other) => {
-                        let known = matches!(other, "en_US" | "en_US.utf8" | "unicode");
-                        if known || other.ends_with("-x-icu") {
-                            return Err(SqlError::unsupported(format!("collation \"{other}\""), "collation \"C\" orders by code point").at(pos));
-                        }
-                        Err(SqlError::new(state::UNDEFINED_OBJECT, format!("collation \"{}\" for encoding \"UTF8\" does not exist", collation.join(".")))
-                            .at(pos))
-                    }
-                    None => Ok(x),
-                }
+                Ok(x)
             }
             ExprKind::Indirection { arg, path } => self.indirection(arg, path, env),
             ExprKind::SqlValue(what, precision) => self.sql_value(*what, *precision, pos),
@@ -163,6 +153,7 @@ impl Binder<'_> {
     fn parameter(&self, n: usize, pos: Pos) -> Result<HirScalar, SqlError> {
         let given = self.params.borrow().values.as_ref().map(|values| values.get(n - 1).cloned());
         match given {
+            _ if self.params.borrow().none => return Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${n}")).at(pos)),
             Some(Some((v, t))) => {
                 let plain = t.clone().nullable().without_domains();
                 let x = HirScalar::Literal(v.clone(), plain.with_nullable(v.is_null()));
@@ -173,7 +164,7 @@ impl Binder<'_> {
         }
         let mut p = self.params.borrow_mut();
         if n > p.types.len() {
-            if p.closed || n > 65_535 {
+            if n > 65_535 {
                 return Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${n}")).at(pos));
             }
             p.types.resize(n, None);
@@ -282,7 +273,7 @@ impl Binder<'_> {
         // IS DISTINCT FROM NULL is a NULL test.
         for (literal, other) in [(&x, &y), (&y, &x)] {
             if matches!(literal, HirScalar::Literal(Value::Null, t) if t.ty == SqlType::Unknown) && !matches!(other.typ().ty, SqlType::Record(_)) {
-                let test = HirScalar::IsNull(Box::new(self.text_if_unknown(other.clone(), pos)?));
+                let test = HirScalar::IsNull(Box::new(self.untyped_or_text(other.clone(), pos)?));
                 return Ok(if not { test } else { HirScalar::Not(Box::new(test)) });
             }
         }
@@ -512,7 +503,6 @@ impl Binder<'_> {
     }
 
     pub fn subscript(&self, x: HirScalar, path: &[Indirection], pos: Pos, env: &Env) -> Result<HirScalar, SqlError> {
-        let x = self.text_if_unknown(x, pos)?;
         let x = self.without_domain(x)?;
         let ty = x.typ().ty;
         if ty == SqlType::Jsonb {

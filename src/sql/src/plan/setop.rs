@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 impl Binder<'_> {
     /// A chain of set operations is bound from its first operand on, in a loop: unions may have thousands of branches.
-    pub fn set_op(&self, q: &Query, env: &Env, _typed: bool) -> Result<Bound, SqlError> {
+    pub fn set_op(&self, q: &Query, env: &Env) -> Result<Bound, SqlError> {
         let mut chain = Vec::new();
         let mut first = q;
         while let QueryBody::SetOp { op, all, left, right } = &first.body {
@@ -31,7 +31,7 @@ impl Binder<'_> {
                 SetOp::Intersect => "INTERSECT",
                 SetOp::Except => "EXCEPT",
             };
-            let r = self.query(right, env, false)?;
+            let mut r = self.query(right, env, false)?;
             if so_far.types.len() != r.visible {
                 return Err(SqlError::new(state::SYNTAX_ERROR, format!("each {word} query must have the same number of columns")).at(right.pos));
             }
@@ -44,6 +44,11 @@ impl Binder<'_> {
                 }
                 types.push(ColType { ty, typmod, nullable: a.nullable || b.nullable });
             }
+            // What has no type yet gets that of its operation, whatever follows.
+            if let ([(first, pos)], true) = (&mut so_far.parts[..], so_far.types.iter().any(|t| t.ty == SqlType::Unknown)) {
+                self.settle(first, &types, word, *pos)?;
+            }
+            self.settle(&mut r, &types, word, right.pos)?;
             so_far.types = types;
             match op {
                 // Rows that are made distinct in the end need not be so before.
@@ -75,6 +80,16 @@ impl Binder<'_> {
         }
         let order = vec![ColumnOrder { column: names.len(), desc: false, nulls_last: true }];
         Ok(Bound { order, ..Bound::new(Hir::Union { inputs }, names) })
+    }
+
+    /// Untyped literals and parameters of an operand become of the common types.
+    fn settle(&self, b: &mut Bound, types: &[ColType], word: &str, pos: Pos) -> Result<(), SqlError> {
+        for (literal, t) in b.literals.iter_mut().zip(types) {
+            if let Some(e) = literal.take_if(|e| e.typ().ty == SqlType::Unknown) {
+                *literal = Some(self.coerce_common(e, &t.ty, word, pos)?);
+            }
+        }
+        Ok(())
     }
 
     /// The operands as one relation of their common types.
@@ -117,7 +132,7 @@ impl Binder<'_> {
     }
 
     /// VALUES: the rows' types are unified column by column.
-    pub fn values(&self, rows: &[Vec<Expr>], env: &Env, typed: bool) -> Result<Bound, SqlError> {
+    pub fn values(&self, rows: &[Vec<Expr>], env: &Env) -> Result<Bound, SqlError> {
         let level = Rc::new(Level::new(Vec::new(), Clause::Values));
         let here = env.push(level);
         let n = rows.first().map_or(0, Vec::len);
@@ -138,15 +153,8 @@ impl Binder<'_> {
             bound.push(out);
         }
         let width = bound.first().map_or(0, Vec::len);
-        let mut literals = vec![None; width];
         for c in 0..width {
             let types: Vec<(SqlType, Pos)> = bound.iter().map(|r| (r[c].0.typ().ty, r[c].1)).collect();
-            let untyped = types.iter().all(|t| t.0 == SqlType::Unknown);
-            if untyped && !typed {
-                if let [one] = bound.as_slice() {
-                    literals[c] = Some(one[c].0.clone());
-                }
-            }
             let ty = self.common_type(&types, "VALUES")?;
             for r in &mut bound {
                 let (e, pos) = r[c].clone();
@@ -156,7 +164,6 @@ impl Binder<'_> {
         // The last column is the row's number: the order of the list.
         let rows: Vec<Vec<HirScalar>> = bound.into_iter().enumerate().map(|(i, r)| r.into_iter().map(|x| x.0).chain([row_number(i)]).collect()).collect();
         let mut b = Bound::new(rows_to_hir(rows), (1..=width).map(|i| format!("column{i}")).collect());
-        b.literals = literals;
         b.order = vec![ColumnOrder { column: width, desc: false, nulls_last: true }];
         Ok(b)
     }

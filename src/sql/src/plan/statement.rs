@@ -11,7 +11,7 @@ use ::expr::ColumnOrder;
 use ::plan::Finishing;
 use repr::{ColType, GlobalId, RelDesc};
 
-/// Parameter and result types of a statement. `params`: types the client fixed; `None` or missing ones are inferred.
+/// Parameter and result types of a statement. `params`: types the client fixed; `None`, unknown or missing ones are inferred.
 pub fn describe(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Option<SqlType>]) -> Result<Described, SqlError> {
     on_large_stack(|| describe_inner(stmt, catalog, params))
 }
@@ -23,7 +23,7 @@ fn on_large_stack<T>(f: impl FnOnce() -> T) -> T {
 
 fn describe_inner(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Option<SqlType>]) -> Result<Described, SqlError> {
     let b = Binder::new(catalog);
-    b.params.borrow_mut().types = params.to_vec();
+    b.params.borrow_mut().types = params.iter().map(|t| t.clone().filter(|t| *t != SqlType::Unknown)).collect();
     let plan = b.statement(stmt, &stmt.statement)?;
     let mut types = Vec::new();
     let unknown = |i: usize| format!("could not determine data type of parameter ${}", i + 1);
@@ -36,11 +36,29 @@ fn describe_inner(stmt: &ParsedStatement, catalog: &dyn SqlCatalog, params: &[Op
     if let Some((n, pos)) = b.params.borrow().untyped.first() {
         return Err(SqlError::new(state::AMBIGUOUS_PARAMETER, unknown(*n)).at(*pos));
     }
-    let (origins, depends_on) = match &plan {
-        Plan::Select(s) => (origins(s), s.depends_on.clone()),
-        _ => (vec![], vec![]),
+    let origins = match &plan {
+        Plan::Select(s) => origins(s),
+        _ => vec![],
     };
-    Ok(Described { params: types, result: result_of(&plan), origins, depends_on })
+    Ok(Described { params: types, result: result_of(&plan), origins, depends_on: b.depends_on() })
+}
+
+/// What is made from expressions as they are written.
+fn keeps_text(s: &Statement) -> bool {
+    use Statement::{Alter, AlterTable, AlterType, CreateIndex, CreateSchema, CreateSource, CreateTable, CreateTableFromSource, CreateType, CreateView};
+    matches!(
+        s,
+        Alter(_)
+            | AlterTable(_)
+            | AlterType(_)
+            | CreateIndex(_)
+            | CreateSchema { .. }
+            | CreateSource(_)
+            | CreateTable(_)
+            | CreateTableFromSource(_)
+            | CreateType(_)
+            | CreateView(_)
+    )
 }
 
 /// For each column of the result, the relation's column that it is.
@@ -225,6 +243,7 @@ pub fn text_columns(names: &[&str]) -> RelDesc {
 
 impl Binder<'_> {
     pub(super) fn statement(&self, p: &ParsedStatement, s: &Statement) -> Result<Plan, SqlError> {
+        self.params.borrow_mut().none = keeps_text(s);
         match s {
             Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => self.rows_statement(s),
             Statement::Truncate { names, restart_identity, cascade } => {
@@ -769,38 +788,65 @@ pub fn plain_options(options: &[ast::DdlOption]) -> Vec<(String, String)> {
     options.iter().map(|o| (o.name.clone(), option_text(&o.value))).collect()
 }
 
-/// Parameters of PostgreSQL's storage, which have no effect here. Errors: 22023 for a name that it does not know, 0A000 for OIDs.
-pub fn storage_parameters<'a>(names: impl Iterator<Item = &'a str>, of_index: bool) -> Result<(), SqlError> {
-    const INDEX: &[&str] = &["fillfactor", "deduplicate_items", "buffering", "fastupdate", "gin_pending_list_limit", "pages_per_range", "autosummarize"];
-    const TABLE: &[&str] = &[
-        "fillfactor",
-        "toast_tuple_target",
-        "parallel_workers",
-        "user_catalog_table",
-        "vacuum_index_cleanup",
-        "vacuum_truncate",
-        "log_autovacuum_min_duration",
-        "oids",
-        "autovacuum_enabled",
-        "autovacuum_vacuum_threshold",
-        "autovacuum_vacuum_scale_factor",
-        "autovacuum_vacuum_insert_threshold",
-        "autovacuum_vacuum_insert_scale_factor",
-        "autovacuum_analyze_threshold",
-        "autovacuum_analyze_scale_factor",
-        "autovacuum_vacuum_cost_delay",
-        "autovacuum_vacuum_cost_limit",
-        "autovacuum_freeze_min_age",
-        "autovacuum_freeze_max_age",
-        "autovacuum_freeze_table_age",
-        "autovacuum_multixact_freeze_min_age",
-        "autovacuum_multixact_freeze_max_age",
-        "autovacuum_multixact_freeze_table_age",
-    ];
-    for name in names {
-        let plain = name.strip_prefix("toast.").filter(|_| !of_index).unwrap_or(name);
-        if !(if of_index { INDEX } else { TABLE }).contains(&plain) {
-            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized parameter \"{name}\"")));
+/// What a parameter of PostgreSQL's storage takes.
+enum StorageValue {
+    Bool,
+    Integer(i64, i64),
+    Real(f64, f64),
+    Words(&'static [&'static str]),
+}
+
+/// Tests parameters of PostgreSQL's storage, which have no effect here. Errors: 22023 for a name that it does not know, or a value that the parameter does not take.
+pub fn storage_parameters(options: &[ast::DdlOption], of_index: bool) -> Result<(), SqlError> {
+    const MAX: i64 = i32::MAX as i64;
+    let invalid = |m: String| SqlError::new(state::INVALID_PARAMETER_VALUE, m);
+    for o in options {
+        let name = o.name.as_str();
+        let takes = match (name.strip_prefix("toast.").filter(|_| !of_index).unwrap_or(name), of_index) {
+            ("fillfactor", _) => StorageValue::Integer(10, 100),
+            ("deduplicate_items" | "fastupdate" | "autosummarize", true) => StorageValue::Bool,
+            ("buffering", true) => StorageValue::Words(&["auto", "on", "off"]),
+            ("gin_pending_list_limit", true) => StorageValue::Integer(64, MAX),
+            ("pages_per_range", true) => StorageValue::Integer(1, 131_072),
+            ("toast_tuple_target", false) => StorageValue::Integer(128, 8_160),
+            ("parallel_workers", false) => StorageValue::Integer(0, 1_024),
+            ("user_catalog_table" | "vacuum_truncate" | "oids" | "autovacuum_enabled", false) => StorageValue::Bool,
+            ("vacuum_index_cleanup", false) => StorageValue::Words(&["auto", "on", "off", "true", "false", "yes", "no", "1", "0"]),
+            ("autovacuum_vacuum_threshold" | "autovacuum_analyze_threshold", false) => StorageValue::Integer(0, MAX),
+            ("log_autovacuum_min_duration" | "autovacuum_vacuum_insert_threshold", false) => StorageValue::Integer(-1, MAX),
+            ("autovacuum_vacuum_scale_factor" | "autovacuum_vacuum_insert_scale_factor" | "autovacuum_analyze_scale_factor", false) => {
+                StorageValue::Real(0.0, 100.0)
+            }
+            ("autovacuum_vacuum_cost_delay", false) => StorageValue::Real(-1.0, 100.0),
+            ("autovacuum_vacuum_cost_limit", false) => StorageValue::Integer(1, 10_000),
+            ("autovacuum_freeze_min_age" | "autovacuum_multixact_freeze_min_age", false) => StorageValue::Integer(0, 1_000_000_000),
+            ("autovacuum_freeze_max_age", false) => StorageValue::Integer(100_000, 2_000_000_000),
+            ("autovacuum_multixact_freeze_max_age", false) => StorageValue::Integer(10_000, 2_000_000_000),
+            ("autovacuum_freeze_table_age" | "autovacuum_multixact_freeze_table_age", false) => StorageValue::Integer(0, 2_000_000_000),
+            _ => return Err(invalid(format!("unrecognized parameter \"{name}\""))),
+        };
+        let text = option_text(&o.value);
+        let outside = |low: String, high: String| {
+            let e = invalid(format!("value {text} out of bounds for option \"{name}\""));
+            Err(e.with_detail(format!("Valid values are between \"{low}\" and \"{high}\".")))
+        };
+        match takes {
+            StorageValue::Bool => drop(option_bool(o).map_err(|e| SqlError { position: None, ..e })?),
+            StorageValue::Integer(low, high) => match text.parse::<i64>() {
+                Err(_) => return Err(invalid(format!("invalid value for integer option \"{name}\": {text}"))),
+                Ok(v) if !(low..=high).contains(&v) => return outside(low.to_string(), high.to_string()),
+                Ok(_) => {}
+            },
+            StorageValue::Real(low, high) => match text.parse::<f64>() {
+                Err(_) => return Err(invalid(format!("invalid value for floating point option \"{name}\": {text}"))),
+                Ok(v) if !(low..=high).contains(&v) => return outside(format!("{low:.6}"), format!("{high:.6}")),
+                Ok(_) => {}
+            },
+            StorageValue::Words(words) if !words.contains(&text.to_ascii_lowercase().as_str()) => {
+                let e = invalid(format!("invalid value for enum option \"{name}\": {text}"));
+                return Err(e.with_detail("Valid values are \"on\", \"off\", and \"auto\"."));
+            }
+            StorageValue::Words(_) => {}
         }
     }
     Ok(())

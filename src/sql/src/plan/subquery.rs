@@ -142,9 +142,10 @@ impl Binder<'_> {
             ExprKind::Row { fields, .. } => {
                 let mut out = Vec::new();
                 for f in fields {
-                    let mut one = Vec::new();
-                    self.row_field(f, env, &mut one)?;
-                    out.extend(one.into_iter().map(|(_, e)| (e, f.pos)));
+                    match &*f.kind {
+                        ExprKind::Star(parts) => out.extend(self.expand_star(parts, env, f.pos, &|_| false)?.into_iter().map(|(_, e, _)| (e, f.pos))),
+                        _ => out.push((self.expr(f, env)?, f.pos)),
+                    }
                 }
                 out
             }
@@ -223,7 +224,7 @@ impl Binder<'_> {
         }
         let e = self.expr(f, env)?;
         // A literal stays of unknown type, so that a row takes its target's types.
-        let e = if matches!(e, HirScalar::Literal(..)) { e } else { self.text_if_unknown(e, f.pos)? };
+        let e = if matches!(e, HirScalar::Literal(..)) { e } else { self.untyped_or_text(e, f.pos)? };
         out.push((format!("f{}", out.len() + 1), e));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! SQL types by OID: categories, names, resolving written type names and their modifiers.
 
 use super::Binder;
-use crate::ast::{Expr, ExprKind, TypeName};
+use crate::ast::{Expr, ExprKind, Pos, TypeName};
 use expr::catalog::{self, pseudo};
 use expr::func;
 use repr::error::state;
@@ -64,7 +64,34 @@ impl Binder<'_> {
         for _ in 0..t.lists {
             ty = SqlType::List(Box::new(ty));
         }
+        if let Some(c) = &t.collation {
+            self.check_collation(&ty, &c.parts, c.pos)?;
+        }
         Ok(ColType { ty, typmod, nullable: true })
+    }
+
+    /// Errors: 42804 for a type that has no collation, 42704 for a collation that there is not.
+    pub fn check_collation(&self, ty: &SqlType, parts: &[String], pos: Pos) -> Result<(), SqlError> {
+        let elem = match ty.base() {
+            SqlType::Array(e) => e.base(),
+            other => other,
+        };
+        if !matches!(elem, SqlType::Text | SqlType::Varchar | SqlType::Bpchar | SqlType::Name) {
+            let message = format!("collations are not supported by type {}", ty.sql_name());
+            return Err(SqlError::new(state::DATATYPE_MISMATCH, message).at(pos));
+        }
+        if let [.., schema, _] = parts {
+            if schema != "pg_catalog" && !self.catalog.schema_exists(schema) {
+                return Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist")).at(pos));
+            }
+        }
+        let of_catalog = parts.len() == 1 || parts.iter().rev().nth(1).is_some_and(|s| s == "pg_catalog");
+        let name = parts.last().map_or("", String::as_str);
+        if of_catalog && (is_own_order(name) || matches!(name, "C" | "POSIX" | "default" | "ucs_basic" | "C.utf8" | "C.UTF-8")) {
+            return Ok(());
+        }
+        let message = format!("collation \"{}\" for encoding \"UTF8\" does not exist", parts.join("."));
+        Err(SqlError::new(state::UNDEFINED_OBJECT, message).at(pos))
     }
 
     fn resolve_type_name(&self, t: &TypeName) -> Result<SqlType, SqlError> {
@@ -244,4 +271,9 @@ fn undefined_type(t: &TypeName) -> SqlError {
 /// A type with its modifier, as error messages print a column's type.
 pub fn display(ty: &ColType) -> String {
     func::system::with_typmod(&ty.ty, ty.typmod)
+}
+
+/// Whether a collation is one of PostgreSQL's that do not order by code point.
+pub(super) fn is_own_order(collation: &str) -> bool {
+    matches!(collation, "en_US" | "en_US.utf8" | "unicode") || collation.ends_with("-x-icu")
 }
