@@ -72,6 +72,7 @@ struct Lost {
 impl Session {
     pub(super) async fn alter_table(&mut self, p: AlterTablePlan) -> Result<Response, SqlError> {
         let old = self.table(p.table.id)?;
+        self.check_unused(old.id, "ALTER TABLE")?;
         let mut draft = Draft::of(&old)?;
         let mut at = 0;
         while at < p.actions.len() {

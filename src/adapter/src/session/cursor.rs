@@ -48,6 +48,8 @@ pub(super) struct Cursor {
     seen: Option<(String, bool, i64)>,
     /// A held cursor outlives its transaction only if that commits.
     committed: bool,
+    /// What its query reads.
+    reads: Vec<repr::GlobalId>,
     /// Its place in the order in which the session declared cursors.
     serial: u64,
 }
@@ -292,6 +294,10 @@ impl Session {
         }
         // The cursor outlives the statement, and with it the statement's time limit.
         let deadline = self.deadline.take();
+        let reads = match &plan {
+            Plan::Select(p) => p.depends_on.clone(),
+            _ => vec![],
+        };
         let (desc, stream) = match plan {
             Plan::Select(p) => (p.desc.clone(), self.start_select(*p).await.map(|r| r.into_stream())),
             Plan::Subscribe(p) => (p.result.clone(), self.start_subscribe(*p).await),
@@ -307,8 +313,13 @@ impl Session {
         };
         let cursor = self.cursor(Portal { desc, rows: stream?, pending: VecDeque::new(), ended: false }, keeps);
         let seen = Some((text, matches!(keeps, Keeps::All | Keeps::Few), super::now_micros()));
-        self.cursors.insert(name, Cursor { subscription, binary, held: hold, seen, ..cursor });
+        self.cursors.insert(name, Cursor { subscription, binary, held: hold, seen, reads, ..cursor });
         Ok(Response::Tag("DECLARE CURSOR".into()))
+    }
+
+    /// What the open cursors read, but for those that outlive the block which declared them.
+    pub(super) fn read_by_cursors(&self) -> impl Iterator<Item = repr::GlobalId> + '_ {
+        self.cursors.values().filter(|c| !c.committed).flat_map(|c| c.reads.iter().copied())
     }
 
     fn cursor(&mut self, portal: Portal, keeps: Keeps) -> Cursor {
@@ -329,6 +340,7 @@ impl Session {
             held: false,
             seen: None,
             committed: false,
+            reads: vec![],
             serial,
         }
     }

@@ -489,6 +489,7 @@ impl Session {
         if crate::builtin::is_builtin(p.on) {
             return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied: \"{}\" is a system catalog", p.on_name.name)));
         }
+        self.check_unused(p.on, "CREATE INDEX")?;
         if catalog.item(p.on).is_some_and(|i| matches!(i.kind, ItemKind::View { .. })) {
             // A plain view is planned once for its index; what cannot be maintained is refused here.
             let item = catalog.item(p.on).cloned().ok_or_else(|| SqlError::internal("the view is gone"))?;
@@ -501,6 +502,29 @@ impl Session {
         let item = self.item(self.shared.allocate_id(), &name, kind, RelDesc::default(), p.create_sql, vec![on]);
         self.apply(vec![Op::Create { item: Box::new(item), plan: None }])?;
         Ok(tag)
+    }
+
+    /// Errors: 55006 for a table that an open cursor of the session reads, itself or through views, or of whose changed rows a constraint is yet to be asked.
+    pub(super) fn check_unused(&self, table: GlobalId, verb: &str) -> Result<(), SqlError> {
+        let catalog = self.catalog();
+        // The rows of a view are those of what it reads.
+        let Some(item) = catalog.item(table).filter(|i| !matches!(i.kind, ItemKind::View { .. } | ItemKind::Index { .. })) else { return Ok(()) };
+        let in_use = |why: &str| Err(SqlError::new(state::OBJECT_IN_USE, format!("cannot {verb} \"{}\" because it {why}", item.name)));
+        if self.read_by_cursors().any(|id| reads_through(&catalog, id, table)) {
+            return in_use("is being used by active queries in this session");
+        }
+        let changed = || self.txn.writes().iter().filter(|w| w.0 == table && !w.1.is_empty());
+        if changed().next().is_none() {
+            return Ok(());
+        }
+        let referring = catalog.referring(table);
+        let waiting = self.deferred(referring.iter().map(|r| &**r.0).chain([&**item]));
+        let own = matches!(&item.kind, ItemKind::Table(t) if t.foreign.iter().any(|f| waiting.contains(&(table, f.name.clone()))));
+        let of_others = changed().any(|w| w.1.removes()) && referring.iter().any(|(child, f)| waiting.contains(&(child.id, f.name.clone())));
+        match own || of_others {
+            true => in_use("has pending trigger events"),
+            false => Ok(()),
+        }
     }
 
     async fn drop_objects(&mut self, p: DropPlan) -> Result<Response, SqlError> {
@@ -545,6 +569,7 @@ impl Session {
             return self.drop_indexes(&roots).await;
         }
         let order = catalog.drop_order(&roots, p.cascade)?;
+        order.iter().try_for_each(|id| self.check_unused(*id, "DROP TABLE"))?;
         let (unlinked, also) = unlink(&catalog, &order);
         ops.extend(unlinked);
         // What is in a dropped schema was not named itself.
@@ -930,4 +955,10 @@ fn unlink(catalog: &Catalog, gone: &[GlobalId]) -> (Vec<Op>, Vec<String>) {
         }
     }
     (children.into_values().map(|item| Op::Update { item: Box::new(item) }).collect(), told)
+}
+
+/// Whether `relation` is `table` or a view that reads it.
+fn reads_through(catalog: &Catalog, relation: GlobalId, table: GlobalId) -> bool {
+    let view = || catalog.item(relation).filter(|i| matches!(i.kind, ItemKind::View { .. }));
+    relation == table || view().is_some_and(|v| v.deps.iter().any(|id| reads_through(catalog, *id, table)))
 }

@@ -173,6 +173,7 @@ impl Session {
         let mut emptied = Vec::new();
         for id in self.truncated(tables, cascade)? {
             let item = self.table(id)?;
+            self.check_unused(id, "TRUNCATE")?;
             if let (crate::catalog::ItemKind::Table(t), true) = (&item.kind, restart_identity) {
                 self.restart(t.sequences.iter().map(|s| s.sequence));
             }
