@@ -30,7 +30,7 @@ pub struct Item {
     pub comments: Vec<(u32, String)>,
     #[serde(default)]
     pub constraint_comments: Vec<ConstraintComment>,
-    /// Of a view, what `pg_class.reloptions` shows beside `check_option`: names and values as written.
+    /// Of a view, what `pg_class.reloptions` shows beside `check_option`, of a table its storage parameters: names and values as written.
     #[serde(default)]
     pub options: Vec<(String, String)>,
     /// The tick that made it: it cannot be read before. 0 in older catalogs.

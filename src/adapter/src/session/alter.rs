@@ -193,7 +193,12 @@ impl Session {
                 }
             }
             TableStep::DropExpression { column } => draft.table.generated[column] = None,
-            TableStep::Storage => {}
+            TableStep::Storage(options) => {
+                for (name, value) in options {
+                    draft.item.options.retain(|o| o.0 != name);
+                    draft.item.options.extend(value.map(|v| (name, v)));
+                }
+            }
         }
         Ok(())
     }

@@ -302,7 +302,7 @@ impl Session {
         deps.extend(p.domains.iter().copied().filter(named));
         deps.extend(table.sequences.iter().map(|s| s.sequence));
         deps.extend(self.sequences_named(&table.defaults).into_iter().filter(|d| !deps.contains(d)).collect::<Vec<_>>());
-        Ok(self.item(id, &p.name, ItemKind::Table(table), desc, sql, deps))
+        Ok(Item { options: p.options.clone(), ..self.item(id, &p.name, ItemKind::Table(table), desc, sql, deps) })
     }
 
     /// Answers how many rows went in; `None`: not asked for, or the table was there.

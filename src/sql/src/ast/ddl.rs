@@ -158,7 +158,9 @@ pub enum StorageChange {
     Tablespace(Ident),
     /// SET (parameters).
     Parameters(Vec<DdlOption>),
-    /// RESET (parameters), SET WITHOUT CLUSTER or OIDS, LOGGED, UNLOGGED, REPLICA IDENTITY of other kinds.
+    /// RESET (parameters).
+    Reset(Vec<String>),
+    /// SET WITHOUT CLUSTER or OIDS, LOGGED, UNLOGGED, REPLICA IDENTITY of other kinds.
     Bare,
 }
 

@@ -68,7 +68,10 @@ impl Parser<'_> {
             self.next();
         }
         let options = self.option_list()?;
-        Ok(if reset { StorageChange::Bare } else { StorageChange::Parameters(options) })
+        Ok(match reset {
+            true => StorageChange::Reset(options.into_iter().map(|o| o.name).collect()),
+            false => StorageChange::Parameters(options),
+        })
     }
 
     fn table_action(&mut self) -> Result<TableAction, SqlError> {

@@ -64,8 +64,8 @@ pub enum TableStep {
     DropExpression {
         column: usize,
     },
-    /// What is of PostgreSQL's files alone.
-    Storage,
+    /// What is of PostgreSQL's files alone. Parameters are shown again; one without a value is reset.
+    Storage(Vec<(String, Option<String>)>),
 }
 
 /// The order in which Postgres makes changes of one statement: what goes first, then types, then what comes. A column goes behind the
@@ -150,7 +150,7 @@ impl Binder<'_> {
             (own || rel.unique.iter().any(|u| u.0 == name.name)).then_some(()).ok_or_else(missing)
         };
         match change {
-            ast::StorageChange::Bare => Ok(()),
+            ast::StorageChange::Bare | ast::StorageChange::Reset(_) => Ok(()),
             ast::StorageChange::Column(c) => self.known_column(rel, c).map(|_| ()),
             ast::StorageChange::Index(i) => index(i),
             ast::StorageChange::Identity(i) => {
@@ -178,7 +178,16 @@ impl Binder<'_> {
         let table = &rel.name.name;
         let skipped = |m: String| Ok(TableStep::Nothing(SqlError::new(repr::SqlState::new("00000"), m)));
         match action {
-            TableAction::Storage(s) => self.storage_change(s, rel).map(|()| TableStep::Storage),
+            TableAction::Storage(s) => {
+                self.storage_change(s, rel)?;
+                Ok(TableStep::Storage(match s {
+                    ast::StorageChange::Parameters(options) => {
+                        super::statement::kept_parameters(options).into_iter().map(|(name, v)| (name, Some(v))).collect()
+                    }
+                    ast::StorageChange::Reset(names) => names.iter().map(|name| (name.clone(), None)).collect(),
+                    _ => vec![],
+                }))
+            }
             TableAction::AddColumn { column, if_not_exists } => {
                 if *if_not_exists && rel.desc.names.contains(&column.name.name) {
                     return skipped(format!("column \"{}\" of relation \"{table}\" already exists, skipping", column.name.name));

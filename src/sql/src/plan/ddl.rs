@@ -107,7 +107,7 @@ impl Binder<'_> {
             on_commit: c.on_commit,
             sequences,
             domains: self.depends_on(),
-            options: plain_options(&c.options),
+            options: super::statement::kept_parameters(&c.options),
             like,
         })))
     }

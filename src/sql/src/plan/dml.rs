@@ -432,6 +432,18 @@ impl Binder<'_> {
         Ok(row.into_iter().enumerate().map(|(i, e)| e.map_or_else(|| old(i), |e| e.0)).collect())
     }
 
+    /// What is wrong (42P10) with an item of FROM that could be bound if it saw the target, as LATERAL items and functions do not.
+    fn reads_target(&self, from: &[ast::TableRef], target: &NsItem, env: &Env, position: Option<Pos>) -> Option<SqlError> {
+        let seeing = env.push_lateral(Rc::new(Level::new(vec![target.clone()], Clause::FromFunction)));
+        let reads = |t: &&ast::TableRef| super::from::may_be_lateral(t) && self.table_ref(t, env).is_err() && self.table_ref(t, &seeing).is_ok();
+        from.iter().find(reads).map(|_| {
+            let name = &target.name;
+            let e = SqlError::new(state::INVALID_COLUMN_REFERENCE, format!("invalid reference to FROM-clause entry for table \"{name}\""));
+            let e = e.with_hint(format!("There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."));
+            SqlError { position, ..e }
+        })
+    }
+
     /// The target's rows joined with FROM or USING, filtered; names in scope.
     fn target_rows(
         &self,
@@ -446,7 +458,9 @@ impl Binder<'_> {
         let n = hir.arity();
         let mut items = vec![seen.item.clone()];
         if !from.is_empty() {
-            let Part { hir: right, items: others, .. } = self.from_list(from, env).map_err(|e| super::from::beside(e, &items))?;
+            let Part { hir: right, items: others, .. } = self
+                .from_list(from, env)
+                .map_err(|e| self.reads_target(from, &seen.item, env, e.position).unwrap_or_else(|| super::from::beside(e, &items)))?;
             for mut o in others {
                 if o.rel_visible && o.name == *name {
                     return Err(SqlError::new(state::DUPLICATE_ALIAS, format!("table name \"{name}\" specified more than once")));

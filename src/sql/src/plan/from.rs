@@ -817,7 +817,7 @@ fn column_of(e: &HirScalar, column: usize) -> HirScalar {
 }
 
 /// Could this item refer to its left neighbours?
-fn may_be_lateral(t: &TableRef) -> bool {
+pub fn may_be_lateral(t: &TableRef) -> bool {
     match t {
         TableRef::Relation { .. } => false,
         TableRef::Subquery { lateral, .. } => *lateral,

@@ -76,7 +76,7 @@ impl Bound {
 
 /// Errors: 42601 or 42P01 for a name after OF that names nothing in FROM, 42809 for what has no rows to lock. What a block reads is checked at its commit whether it was
 /// locked or not (DECISIONS 7), so nothing else is to be done for FOR UPDATE.
-fn locked_names(locking: &[Locking], items: &[NsItem], catalog: &dyn ::expr::CatalogView) -> Result<(), SqlError> {
+fn locked_names(locking: &[Locking], from: &[TableRef], items: &[NsItem], catalog: &dyn ::expr::CatalogView, env: &Env) -> Result<(), SqlError> {
     for lock in locking {
         for name in &lock.of {
             let [one] = &name.parts[..] else {
@@ -85,6 +85,9 @@ fn locked_names(locking: &[Locking], items: &[NsItem], catalog: &dyn ::expr::Cat
             if !items.iter().any(|i| i.name == *one && i.rel_visible) {
                 let message = format!("relation \"{one}\" in {} clause not found in FROM clause", lock.verb);
                 return Err(SqlError::new(state::UNDEFINED_TABLE, message).at(name.pos));
+            }
+            if let Some(what) = from.iter().find_map(|t| without_rows(t, one, env)) {
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{} cannot be applied to {what}", lock.verb)).at(name.pos));
             }
         }
         for item in items.iter().filter(|i| i.rel_oid != 0 && (lock.of.is_empty() || lock.of.iter().any(|n| n.parts.last() == Some(&i.name)))) {
@@ -98,6 +101,26 @@ fn locked_names(locking: &[Locking], items: &[NsItem], catalog: &dyn ::expr::Cat
         }
     }
     Ok(())
+}
+
+/// What a name in FROM means that has no rows of its own to lock.
+fn without_rows(t: &TableRef, name: &str, env: &Env) -> Option<&'static str> {
+    let called = |alias: &Option<Alias>, own: Option<&str>| alias.as_ref().map_or(own == Some(name), |a| a.name.name == name);
+    match t {
+        TableRef::Relation { name: n, alias } if called(alias, Some(n.last())) => {
+            (n.parts.len() == 1 && env.ctes.find(n.last()).is_some()).then_some("a WITH query")
+        }
+        TableRef::Function { functions, alias, .. } => {
+            let own = functions.first().and_then(|f| match &*f.0.kind {
+                ExprKind::Func(f) => f.name.last().map(|n| n.name.as_str()),
+                _ => None,
+            });
+            called(alias, own).then_some("a function")
+        }
+        TableRef::Join { alias, cond, .. } if called(alias, None) || matches!(cond, JoinCond::Using(_, Some(a)) if a.name == name) => Some("a join"),
+        TableRef::Join { left, right, .. } => without_rows(left, name, env).or_else(|| without_rows(right, name, env)),
+        _ => None,
+    }
 }
 
 /// An error about an ungrouped column, with the place where the column is named outside aggregates.
@@ -187,7 +210,7 @@ impl Binder<'_> {
     fn select(&self, s: &Select, q: &Query, env: &Env, typed: bool) -> Result<Bound, SqlError> {
         let order_by = &q.order_by;
         let part = self.from_list(&s.from, env)?;
-        locked_names(&q.locking, &part.items, &*self.catalog.eval_ctx().catalog)?;
+        locked_names(&q.locking, &s.from, &part.items, &*self.catalog.eval_ctx().catalog, env)?;
         let mut level = Level::new(part.items, Clause::Where);
         let (from_is_natural, system) = (part.natural, part.system);
         level.order = part.order.iter().map(|o| (HirScalar::Column(ColumnRef { level: 0, column: o.column }, part.types[o.column].clone()), *o)).collect();

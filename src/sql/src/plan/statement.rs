@@ -852,6 +852,11 @@ pub fn storage_parameters(options: &[ast::DdlOption], of_index: bool) -> Result<
     Ok(())
 }
 
+/// Those parameters that a table shows: OIDs are none, and what is said of its values that stand elsewhere is shown of these.
+pub fn kept_parameters(options: &[ast::DdlOption]) -> Vec<(String, String)> {
+    plain_options(options).into_iter().filter(|o| o.0 != "oids" && !o.0.starts_with("toast.")).collect()
+}
+
 pub fn option_text(v: &ast::OptionValue) -> String {
     match v {
         ast::OptionValue::None => "true".into(),

@@ -93,7 +93,7 @@ impl Binder<'_> {
                 .at(pos));
         }
         let bound = self.window_spec(&spec, env)?;
-        let (units, start, end, exclude) = self.frame(&spec, &bound, env)?;
+        let (units, start, end, exclude) = self.frame(&spec, &bound, env, true)?;
         Ok(WindowCall { func, spec: bound, units, start, end, exclude, ty })
     }
 
@@ -159,7 +159,7 @@ impl Binder<'_> {
             let bound = (|| -> Result<_, SqlError> {
                 let spec = self.named_window(name, env)?;
                 let bound = self.window_spec(&spec, env)?;
-                self.frame(&spec, &bound, env)?;
+                self.frame(&spec, &bound, env, false)?;
                 Ok(bound)
             })();
             level.calls.in_window.set(false);
@@ -230,7 +230,7 @@ impl Binder<'_> {
         Ok(WindowSpecBound { partition, order })
     }
 
-    fn frame(&self, s: &WindowSpec, bound: &WindowSpecBound, env: &Env) -> Result<(FrameUnits, HirBound, HirBound, FrameExclude), SqlError> {
+    fn frame(&self, s: &WindowSpec, bound: &WindowSpecBound, env: &Env, used: bool) -> Result<(FrameUnits, HirBound, HirBound, FrameExclude), SqlError> {
         let Some(f) = &s.frame else {
             return Ok((FrameUnits::Range, HirBound::UnboundedPreceding, HirBound::CurrentRow, FrameExclude::NoOthers));
         };
@@ -241,9 +241,12 @@ impl Binder<'_> {
         if f.units == FrameUnits::Range && (offset_edge(&f.start) || offset_edge(&f.end)) && bound.order.len() != 1 {
             return Err(SqlError::new(state::WINDOWING_ERROR, "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column").at(f.pos));
         }
-        // A constant that no frame has is told whether the function asks for its frame or not, and of no rows too.
+        // A constant that no frame has is told whether the function asks for its frame or not, and of no rows too, but not of a window that no function names.
         let offset = |x: &Expr, which: &str| -> Result<HirScalar, SqlError> {
             let offset = self.frame_offset(x, f.units, bound, env)?;
+            if !used {
+                return Ok(offset);
+            }
             match self.folded(offset.clone()) {
                 HirScalar::Literal(Value::Null, _) => Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, format!("frame {which} offset must not be null"))),
                 HirScalar::Literal(v, _) if f.units != FrameUnits::Range && v.as_i64().is_some_and(|n| n < 0) => {
