@@ -251,3 +251,12 @@ WITH jd_u AS (SELECT 1 AS x) SELECT * FROM public.jd_u ORDER BY id FOR UPDATE OF
 SELECT a FROM jd_u WINDOW w AS (ORDER BY a ROWS -1 PRECEDING) ORDER BY 1;
 SELECT row_number() OVER w FROM jd_u WINDOW w AS (ORDER BY a ROWS -1 PRECEDING);
 DROP TABLE jd_u;
+-- A percentile is looked at without rows too.
+CREATE TABLE jd_q (f float8);
+SELECT percentile_cont(2) WITHIN GROUP (ORDER BY f) FROM jd_q;
+SELECT percentile_disc('NaN') WITHIN GROUP (ORDER BY f) FROM jd_q;
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FROM jd_q;
+SELECT percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY f) FROM jd_q;
+SELECT percentile_cont(-1) WITHIN GROUP (ORDER BY f) FILTER (WHERE f > 100) FROM (VALUES (1.0::float8)) v(f);
+SELECT percentile_cont(2) WITHIN GROUP (ORDER BY f) FROM jd_q GROUP BY f;
+DROP TABLE jd_q;

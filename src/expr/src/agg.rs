@@ -172,6 +172,11 @@ pub fn empty_value(agg: &Aggregate) -> Value {
     }
 }
 
+/// The error of an aggregate over no rows, if there is one.
+pub fn empty_error(agg: &Aggregate) -> Option<SqlError> {
+    ordered::wrong_percentile(agg)
+}
+
 /// Appends bytes by which memcmp orders values as ORDER BY does.
 pub fn write_order_key(value: &Value, ty: &repr::SqlType, order: &ColumnOrder, out: &mut Vec<u8>) {
     if value.is_null() {

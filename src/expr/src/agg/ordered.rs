@@ -2,7 +2,9 @@
 //!
 //! Tuples hold the direct arguments first, then the WITHIN GROUP ones, and come in the WITHIN GROUP order.
 
-use super::{write_order_key, BasicCall};
+use super::{write_order_key, Aggregate, BasicCall};
+use crate::ctx::EvalCtx;
+use crate::eval_const;
 use repr::error::state;
 use repr::value::ArrayValue;
 use repr::{Interval, SqlError, Value};
@@ -62,10 +64,20 @@ fn fraction(v: &Value) -> Result<Option<f64>, SqlError> {
     }
 }
 
+/// What is wrong with a percentile that is a constant: it is looked at also where there are no rows.
+pub fn wrong_percentile(agg: &Aggregate) -> Option<SqlError> {
+    let percentile = matches!(agg.func.name, "percentile_cont" | "percentile_disc");
+    let asked = agg.args.first().filter(|a| percentile && a.support().is_empty() && a.is_immutable(&[]))?;
+    match eval_const(asked, &EvalCtx::default()) {
+        Ok(v) => fraction(&v).err(),
+        Err(_) => None,
+    }
+}
+
 /// Applies `f` to the direct argument, a fraction or an array of fractions.
 fn percentiles(c: &BasicCall<'_>, f: impl Fn(&Ordered<'_>, f64) -> Result<Value, SqlError>) -> Result<Value, SqlError> {
     let ordered = Ordered::new(c);
-    let Some((first, _)) = c.rows.first() else { return Ok(Value::Null) };
+    let Some((first, _)) = c.rows.first() else { return wrong_percentile(c.agg).map_or(Ok(Value::Null), Err) };
     match &first[0] {
         Value::Array(a) => {
             let one = |v: &Value| match fraction(v)? {

@@ -54,7 +54,11 @@ impl Lowerer {
                 let aggregates = aggregates.into_iter().map(|a| self.aggregate(a, &mut row, env)).collect::<Result<Vec<_>, _>>()?;
                 let one_row = scalar && group_key.is_empty();
                 let group_key = (0..env.k).chain(group_key.into_iter().map(|c| row.cols[c])).map(Scalar::Column).collect();
-                let defaults: Vec<Scalar> = aggregates.iter().map(|a| Scalar::Literal(expr::agg::empty_value(a), a.ty.clone())).collect();
+                let default = |a: &expr::Aggregate| match expr::agg::empty_error(a) {
+                    Some(e) => Scalar::Error(Box::new(e), a.ty.clone()),
+                    None => Scalar::Literal(expr::agg::empty_value(a), a.ty.clone()),
+                };
+                let defaults: Vec<Scalar> = aggregates.iter().map(default).collect();
                 let groups = Mir::Reduce { input: row.mir.boxed(), group_key, aggregates };
                 if !one_row {
                     return Ok(groups);
