@@ -260,3 +260,16 @@ SELECT percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY f) FROM jd_q;
 SELECT percentile_cont(-1) WITHIN GROUP (ORDER BY f) FILTER (WHERE f > 100) FROM (VALUES (1.0::float8)) v(f);
 SELECT percentile_cont(2) WITHIN GROUP (ORDER BY f) FROM jd_q GROUP BY f;
 DROP TABLE jd_q;
+-- The collation of a column is shown.
+CREATE TABLE jd_g (a int, t text COLLATE "C", u varchar(5) COLLATE "POSIX" NOT NULL, v text COLLATE "default", w text);
+SELECT attname, attcollation::regcollation FROM pg_attribute WHERE attrelid = 'jd_g'::regclass AND attnum > 0 ORDER BY attnum;
+SELECT column_name, collation_schema, collation_name FROM information_schema.columns WHERE table_name = 'jd_g' ORDER BY ordinal_position;
+CREATE INDEX jd_g1 ON jd_g (t COLLATE "C", u COLLATE "C", w COLLATE "C");
+CREATE INDEX jd_g2 ON jd_g (t, u DESC);
+SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'jd_g_' ORDER BY 1;
+DROP INDEX jd_g1, jd_g2;
+ALTER TABLE jd_g DROP COLUMN a;
+ALTER TABLE jd_g ADD COLUMN x text COLLATE "C", ALTER COLUMN u TYPE text, ALTER COLUMN w TYPE varchar COLLATE "POSIX";
+CREATE TABLE jd_h (k int, LIKE jd_g);
+SELECT attname, attcollation::regcollation FROM pg_attribute WHERE attrelid IN ('jd_g'::regclass, 'jd_h'::regclass) AND attnum > 0 AND NOT attisdropped ORDER BY attrelid, attnum;
+DROP TABLE jd_g, jd_h;

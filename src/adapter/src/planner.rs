@@ -534,6 +534,7 @@ fn table_def(catalog: &Catalog, item: &Item, t: &crate::catalog::Table) -> Table
     TableDef {
         defaults: t.defaults.clone(),
         generated: t.generated.clone(),
+        collations: t.collations.clone(),
         checks: t.checks.clone(),
         identity,
         foreign: t.foreign.iter().map(|f| f.name.clone()).collect(),

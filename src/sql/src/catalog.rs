@@ -125,6 +125,8 @@ pub struct TableDef {
     /// By column, as `Relation::defaults` is.
     pub defaults: Vec<Option<String>>,
     pub generated: Vec<Option<String>>,
+    /// Columns with a COLLATE of their own, and its name.
+    pub collations: Vec<(usize, String)>,
     pub checks: Vec<(String, String)>,
     /// Identity columns: ALWAYS (true) or BY DEFAULT, and the sequence.
     pub identity: Vec<Option<(bool, SequenceSpec)>>,

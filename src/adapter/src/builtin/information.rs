@@ -546,6 +546,11 @@ fn column(ctx: &BuiltinCtx<'_>, out: &mut Rows<'_>, i: &Item, n: usize) {
             ]);
         }
     }
+    let collations = if let ItemKind::Table(t) = &i.kind { &t.collations[..] } else { &[] };
+    if let Some((_, name)) = collations.iter().find(|k| k.0 == n) {
+        row.retain(|r| !r.0.starts_with("collation_"));
+        row.extend([("collation_catalog", text(DATABASE)), ("collation_schema", text("pg_catalog")), ("collation_name", text(name))]);
+    }
     if let Some(g) = generated {
         row.retain(|r| r.0 != "is_generated");
         row.extend([("is_generated", text("ALWAYS")), ("generation_expression", Value::Text(ctx.names.expression(&g, i.oid(), false)))]);

@@ -607,7 +607,8 @@ fn attributes(c: &Catalog, names: &Names, out: &mut Rows<'_>) {
         let declared = matches!(i.kind, ItemKind::Table(_) | ItemKind::SourceTable { .. });
         for (n, (name, ty)) in i.desc.names.iter().zip(&i.desc.types).enumerate() {
             let ty = if declared { ty.clone() } else { ty.clone().with_nullable(true) };
-            add(i.oid(), n + 1, name, &ty, collation(&ty.ty), has_default(n), marks(n));
+            let own = table.and_then(|t| t.collations.iter().find(|c| c.0 == n)).and_then(|c| pgdata::collations().iter().find(|k| k.name == c.1));
+            add(i.oid(), n + 1, name, &ty, own.map_or_else(|| collation(&ty.ty), |k| k.oid), has_default(n), marks(n));
         }
         if let ItemKind::Sequence(_) = &i.kind {
             let desc = super::sequence_desc();

@@ -160,6 +160,9 @@ pub struct Table {
     pub computed_keys: Vec<ComputedKey>,
     #[serde(default)]
     pub on_commit: OnCommit,
+    /// Columns with a COLLATE of their own, and its name. All order alike; it is shown again.
+    #[serde(default)]
+    pub collations: Vec<(usize, String)>,
     /// Names of checks and foreign keys that are NOT VALID: rows that were there before them may break them.
     #[serde(default)]
     pub unchecked: Vec<String>,

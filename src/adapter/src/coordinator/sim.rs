@@ -286,6 +286,7 @@ fn table() -> ItemKind {
         sequences: vec![],
         foreign: vec![],
         computed_keys: vec![],
+        collations: vec![],
         unchecked: vec![],
         on_commit: Default::default(),
     })

@@ -161,7 +161,9 @@ impl Session {
                 let column = draft.item.desc.names.iter().position(|n| *n == name).unwrap_or(column);
                 self.drop_column(draft, column, cascade)?;
             }
-            TableStep::Type { column, ty, .. } => {
+            TableStep::Type { column, ty, collation, .. } => {
+                draft.table.collations.retain(|c| c.0 != column);
+                draft.table.collations.extend(collation.map(|name| (column, name)));
                 if let Some(other) = self.generated_from(draft, column)? {
                     let e = SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a generated column");
                     let (a, b) = (&draft.item.desc.names[column], &draft.item.desc.names[other]);
@@ -266,6 +268,8 @@ impl Session {
         if column < draft.table.generated.len() {
             draft.table.generated.remove(column);
         }
+        draft.table.collations.retain(|c| c.0 != column);
+        draft.table.collations.iter_mut().filter(|c| c.0 > column).for_each(|c| c.0 -= 1);
         // Keys with the column go with it, the others move.
         let moved = |c: &mut Constraint| {
             let stays = !(c.columns.contains(&column) || c.include.contains(&column) || c.index && covering.contains(&c.name));
@@ -310,6 +314,7 @@ impl Session {
         draft.anew = true;
         draft.numbered |= !shape.sequences.is_empty();
         draft.item.desc = shape.desc;
+        draft.table.collations.extend(shape.collations);
         draft.origin.resize(types.len(), None);
         draft.table.generated.resize(types.len(), None);
         for (i, (default, generated)) in shape.defaults.iter().zip(&shape.generated).enumerate() {

@@ -284,6 +284,7 @@ impl Session {
             temporary: p.temporary,
             foreign: p.foreign.iter().map(|f| super::foreign::stored(f, id)).collect(),
             computed_keys: vec![],
+            collations: p.collations.clone(),
             unchecked: vec![],
             on_commit: p.on_commit.into(),
         };
@@ -327,6 +328,7 @@ impl Session {
             sequences: vec![],
             foreign: vec![],
             computed_keys: vec![],
+            collations: vec![],
             unchecked: vec![],
             on_commit: p.on_commit.into(),
         };
@@ -899,6 +901,9 @@ pub(crate) fn table_sql(name: &FullName, desc: &RelDesc, table: &Table) -> Strin
     let mut lines: Vec<String> = Vec::new();
     for (i, (column, ty)) in desc.names.iter().zip(&desc.types).enumerate() {
         let mut line = format!("{} {}", quote(column), with_typmod(&ty.ty, ty.typmod));
+        if let Some((_, collation)) = table.collations.iter().find(|c| c.0 == i) {
+            line += &format!(" COLLATE {}", quote(collation));
+        }
         let identity = table.sequences.iter().find(|s| s.column == i).and_then(|s| s.identity);
         match (identity, table.generated.get(i), table.defaults.get(i)) {
             (Some(true), _, _) => line += " GENERATED ALWAYS AS IDENTITY",

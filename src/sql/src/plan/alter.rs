@@ -50,6 +50,7 @@ pub enum TableStep {
     Type {
         column: usize,
         ty: ColType,
+        collation: Option<String>,
         using: HirScalar,
     },
     AddIdentity(ColumnSequence),
@@ -250,6 +251,7 @@ impl Binder<'_> {
             }
             TableAction::SetType { column: c, ty, using } => {
                 let column = self.known_column(rel, c)?;
+                let collation = super::types_of::kept_collation(ty);
                 let ty = self.resolve_type(ty)?.with_nullable(rel.desc.types[column].nullable);
                 if rel.identity(column).is_some() {
                     check_identity_type(&ty.ty)?;
@@ -279,7 +281,7 @@ impl Binder<'_> {
                         return Err(SqlError::new(state::DATATYPE_MISMATCH, m));
                     }
                 }
-                Ok(TableStep::Type { column, ty, using: x })
+                Ok(TableStep::Type { column, ty, collation, using: x })
             }
             TableAction::AddIdentity(c, identity) => {
                 let column = self.known_column(rel, c)?;

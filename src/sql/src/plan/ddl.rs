@@ -20,6 +20,8 @@ pub struct TableShape {
     /// Of the new columns.
     pub defaults: Vec<Option<(String, HirScalar)>>,
     pub generated: Vec<Option<(String, HirScalar)>>,
+    /// The new columns that have a COLLATE of their own, and its name.
+    pub collations: Vec<(usize, String)>,
     pub checks: Vec<(String, String, HirScalar)>,
     pub unique: Vec<(String, Vec<usize>, bool)>,
     pub foreign: Vec<ForeignPlan>,
@@ -90,7 +92,7 @@ impl Binder<'_> {
             like.push(LikePlan { rel: rel.id, at, indexes: l.indexes, comments: l.comments });
         }
         // What is NOT VALID is valid: there are no rows.
-        let TableShape { desc, defaults, generated, checks, unique, foreign, equal_nulls, include, deferral, sequences, .. } = shape;
+        let TableShape { desc, defaults, generated, collations, checks, unique, foreign, equal_nulls, include, deferral, sequences, .. } = shape;
         Ok(Plan::CreateTable(Box::new(CreateTablePlan {
             name,
             if_not_exists: c.if_not_exists,
@@ -98,6 +100,7 @@ impl Binder<'_> {
             desc,
             defaults: defaults.into_iter().map(|d| d.map(|d| d.0)).collect(),
             generated: generated.into_iter().map(|d| d.map(|d| d.0)).collect(),
+            collations,
             checks: checks.into_iter().map(|c| (c.0, c.1)).collect(),
             unique,
             foreign,
@@ -116,6 +119,7 @@ impl Binder<'_> {
     fn take_from(&self, shape: &mut TableShape, table: &str, at: usize, l: &ast::Like, rel: &crate::catalog::Relation) -> Result<(), SqlError> {
         for (i, t) in rel.desc.types.iter().enumerate() {
             let primary = shape.unique.iter().any(|u| u.2 && u.1.contains(&(at + i)));
+            shape.collations.extend(rel.def.collations.iter().filter(|c| c.0 == i).map(|c| (at + i, c.1.clone())));
             shape.desc.types[at + i] = if primary { t.clone().with_nullable(false) } else { t.clone() };
             let text = |texts: &[Option<String>], exprs: &[Option<HirScalar>]| texts.get(i).cloned().flatten().zip(exprs.get(i).cloned().flatten());
             if l.defaults && rel.identity(i).is_none() {
@@ -174,6 +178,7 @@ impl Binder<'_> {
         let mut desc = base.map_or_else(RelDesc::default, |b| RelDesc { names: b.desc.names.clone(), types: b.desc.types.clone(), keys: Vec::new() });
         let first = desc.arity();
         let mut sequences: Vec<ColumnSequence> = Vec::new();
+        let mut collations = Vec::new();
         for (i, c) in columns.iter().enumerate() {
             if desc.names.contains(&c.name.name) {
                 let message = match base {
@@ -217,6 +222,7 @@ impl Binder<'_> {
                 let spec = self.sequence_spec(&ast::SequenceOptions::default(), &ty.ty, false)?;
                 sequences.push(ColumnSequence { column: first + i, identity: None, spec, name: None });
             }
+            collations.extend(super::types_of::kept_collation(&c.ty).map(|name| (first + i, name)));
             let not_null = c.not_null || c.identity.is_some() || serial.is_some();
             self.check_column_type(&c.name.name, &ty.ty, c.name.pos)?;
             desc.names.push(c.name.name.clone());
@@ -367,8 +373,21 @@ impl Binder<'_> {
             unchecked.extend(not_valid.then(|| name.clone()));
             checks.push((name, self.check_text(e, &env, p.slice(span), &x), x));
         }
-        let mut shape =
-            TableShape { desc, defaults, generated, checks, unique, foreign: Vec::new(), equal_nulls, include, deferral, unchecked, from_index, sequences };
+        let mut shape = TableShape {
+            desc,
+            defaults,
+            generated,
+            collations,
+            checks,
+            unique,
+            foreign: Vec::new(),
+            equal_nulls,
+            include,
+            deferral,
+            unchecked,
+            from_index,
+            sequences,
+        };
         for (i, c) in columns.iter().enumerate() {
             for (name, r) in &c.references {
                 let key = self.foreign_key(table, &shape, base, name.as_deref(), &[ast::Ident { name: c.name.name.clone(), pos: r.pos }], r)?;

@@ -78,7 +78,9 @@ impl Binder<'_> {
             key_sql.push(match &*o.expr.kind {
                 ast::ExprKind::Collate { arg, collation } => match &*arg.kind {
                     ast::ExprKind::Column(parts) if !parts.is_empty() => {
-                        if let Some(c) = collation.last().filter(|c| *c != "default") {
+                        let column = rel.desc.names.iter().position(|n| *n == parts[parts.len() - 1].name);
+                        let of_column = rel.def.collations.iter().find(|c| Some(c.0) == column).map_or("default", |c| c.1.as_str());
+                        if let Some(c) = collation.last().filter(|c| *c != of_column) {
                             collated = format!(" COLLATE \"{c}\"");
                         }
                         quote_ident(&parts[parts.len() - 1].name)

@@ -620,6 +620,8 @@ pub struct CreateTablePlan {
     pub defaults: Vec<Option<String>>,
     /// For each column the text of what computes it, if it is generated.
     pub generated: Vec<Option<String>>,
+    /// Columns with a COLLATE of their own, and its name.
+    pub collations: Vec<(usize, String)>,
     /// Name and text.
     pub checks: Vec<(String, String)>,
     /// Sequences to be made for columns.

@@ -273,6 +273,12 @@ pub fn display(ty: &ColType) -> String {
     func::system::with_typmod(&ty.ty, ty.typmod)
 }
 
+/// The collation that a column is declared with, if it is one that is known by its name and not the default.
+pub(super) fn kept_collation(t: &TypeName) -> Option<String> {
+    let name = t.collation.as_ref()?.last();
+    (name != "default" && catalog::collations().iter().any(|c| c.name == name)).then(|| name.to_owned())
+}
+
 /// Whether a collation is one of PostgreSQL's that do not order by code point.
 pub(super) fn is_own_order(collation: &str) -> bool {
     matches!(collation, "en_US" | "en_US.utf8" | "unicode") || collation.ends_with("-x-icu")
