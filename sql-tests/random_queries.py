@@ -17,21 +17,19 @@ which smaller is simpler, so a failing query is shrunk by dropping and lowering 
 starts a Riverdelta of its own (the binary of RIVERDELTA_BIN).
 """
 
-import argparse
 import collections
 import decimal
 import json
 import os
 import random
 import re
-import shutil
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests"))
 
+import rounds  # noqa: E402
 from corpus import FIRST_USER_OID, Outcome, Wire  # noqa: E402
 from harness.riverdelta import Riverdelta  # noqa: E402
 from harness.subscribe import Subscription  # noqa: E402
@@ -1243,57 +1241,30 @@ def run_round(judge: Judge, seed: int, queries: int = 6, batches: int = 5, resta
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--pg", required=True)
-    p.add_argument("--seed", type=int, default=int(time.time()))
-    p.add_argument("--rounds", type=int, default=20)
+    p = rounds.options(__doc__, 20)
     p.add_argument("--queries", type=int, default=6)
     p.add_argument("--restart-every", type=int, default=10)
     p.add_argument("--shrink", type=float, default=30, help="seconds for each fault; 0 for none")
-    p.add_argument("--keep-going", action="store_true")
     p.add_argument("--show", action="store_true", help="print the queries")
     a = p.parse_args()
-    directory = tempfile.mkdtemp(prefix="random-")
-    server = Riverdelta(directory, workers=2).start()
-    judge = Judge(a.pg, server, f"random_{os.getpid()}")
-    bad, seen, began = 0, collections.Counter(), time.monotonic()
-    print(f"seed {a.seed}", flush=True)
-    try:
-        for seed in range(a.seed, a.seed + a.rounds):
-            if a.show:
-                print("\n".join(sql for sql, _ in queries_of(seed, a.queries)))
-            again = (lambda: server.restart(kill=True, workers=3 - server.workers)) if a.restart_every and seed % a.restart_every == 0 else None
-            try:
-                made, batches, faults = run_round(judge, seed, a.queries, restart=again)
-            except (RuntimeError, ConnectionError, OSError) as e:
-                print(f"seed {seed}: {e}\n" + "\n".join(server.panics()[-3:]), flush=True)
-                bad += 1
-                if not server.proc.running():
-                    server.restart(kill=True)
-                judge = Judge(a.pg, server, judge.schema)
-                continue
-            for sql, fault, when in faults:
-                bad += 1
-                seen[fault.kind] += 1
-                print(f"seed {seed}, batch {when}, {fault}\n  {sql}", flush=True)
-                taken = next((t for s, t in made if s == sql), None)
-                if taken is None:
-                    print("  a view over a view", flush=True)
-                elif a.shrink and fault.kind != "subscribe":
-                    best, changes, f = shrink(judge, taken, batches, fault.kind, a.shrink)
-                    print(f"  shrunk: {f or 'no simpler one'}\n    {best}", flush=True)
-                    if f and f.kind != "refused":
-                        print("\n".join(f"      {'; '.join(c)}" for c in changes), flush=True)
-            if faults and not a.keep_going:
-                break
-    finally:
-        print(f"{dict(judge.counts)}, {bad} faults {dict(seen)}, {time.monotonic() - began:.0f} s; panics: {len(server.panics())}")
-        server.stop()
-        if not bad:
-            shutil.rmtree(directory, ignore_errors=True)
-        else:
-            print(server.log)
-    return 1 if bad else 0
+
+    def each(judge, seed):
+        if a.show:
+            print("\n".join(sql for sql, _ in queries_of(seed, a.queries)))
+        made, batches, faults = run_round(judge, seed, a.queries, restart=rounds.again(judge.server, seed, a.restart_every))
+        for sql, fault, when in faults:
+            print(f"seed {seed}, batch {when}, {fault}\n  {sql}", flush=True)
+            taken = next((t for s, t in made if s == sql), None)
+            if taken is None:
+                print("  a view over a view", flush=True)
+            elif a.shrink and fault.kind != "subscribe":
+                best, changes, f = shrink(judge, taken, batches, fault.kind, a.shrink)
+                print(f"  shrunk: {f or 'no simpler one'}\n    {best}", flush=True)
+                if f and f.kind != "refused":
+                    print("\n".join(f"      {'; '.join(c)}" for c in changes), flush=True)
+        return len(faults)
+
+    return rounds.run(a, "random", Judge, each)
 
 
 if __name__ == "__main__":

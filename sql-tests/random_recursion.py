@@ -7,16 +7,12 @@ a round changes nothing, they are what the query behind reads.
     python random_recursion.py --pg DSN [--seed N] [--rounds N]
 """
 
-import argparse
 import collections
-import os
 import random
-import shutil
 import sys
-import tempfile
-import time
 
-from random_queries import SQL_TYPE, Changes, Draw, Fault, Gen, Judge, Riverdelta, difference, plain
+import rounds
+from random_queries import SQL_TYPE, Changes, Draw, Fault, Gen, Judge, difference, plain
 
 TYPES = ["int", "int", "int", "txt", "bool", "num", "date", "big"]
 
@@ -124,41 +120,18 @@ def run_round(judge: Judge, seed: int, queries: int = 5, batches: int = 5, resta
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--pg", required=True)
-    p.add_argument("--seed", type=int, default=int(time.time()))
-    p.add_argument("--rounds", type=int, default=20)
+    p = rounds.options(__doc__, 20)
     p.add_argument("--restart-every", type=int, default=10)
     p.add_argument("--workers", type=int, default=2)
-    p.add_argument("--keep-going", action="store_true")
     a = p.parse_args()
-    directory = tempfile.mkdtemp(prefix="recursion-")
-    server = Riverdelta(directory, workers=a.workers).start()
-    judge = Judge(a.pg, server, f"recursion_{os.getpid()}")
-    bad = 0
-    try:
-        for seed in range(a.seed, a.seed + a.rounds):
-            again = (lambda: server.restart(kill=True, workers=3 - server.workers)) if a.restart_every and seed % a.restart_every == 0 else None
-            try:
-                faults = run_round(judge, seed, restart=again)
-            except (RuntimeError, ConnectionError, OSError) as e:
-                print(f"seed {seed}: {e}\n" + "\n".join(server.panics()[-3:]), flush=True)
-                bad += 1
-                if not server.proc.running():
-                    server.restart(kill=True)
-                judge = Judge(a.pg, server, judge.schema)
-                continue
-            for sql, fault, when in faults:
-                bad += 1
-                print(f"seed {seed}, batch {when}, {fault}\n  {sql}", flush=True)
-            if faults and not a.keep_going:
-                break
-    finally:
-        print(f"{dict(judge.counts)}, {bad} faults; panics: {len(server.panics())}")
-        server.stop()
-        if not bad:
-            shutil.rmtree(directory, ignore_errors=True)
-    return 1 if bad else 0
+
+    def each(judge, seed):
+        faults = run_round(judge, seed, restart=rounds.again(judge.server, seed, a.restart_every))
+        for sql, fault, when in faults:
+            print(f"seed {seed}, batch {when}, {fault}\n  {sql}", flush=True)
+        return len(faults)
+
+    return rounds.run(a, "recursion", Judge, each, a.workers)
 
 
 if __name__ == "__main__":

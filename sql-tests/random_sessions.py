@@ -10,17 +10,14 @@ After each commit the tables, and views over them, are the same on both, also af
     python random_sessions.py --pg DSN [--seed N] [--rounds N] [--keep-going]
 """
 
-import argparse
 import collections
-import os
 import random
-import shutil
 import sys
-import tempfile
 import time
 import zlib
 
 from psycopg import pq
+import rounds
 from random_queries import Riverdelta, difference
 
 from corpus import FIRST_USER_OID, Outcome, Wire, ordered, outcome
@@ -554,41 +551,30 @@ def run_round(judge: Judge, seed: int, statements: int = 120, kill: bool = False
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--pg", required=True)
-    p.add_argument("--seed", type=int, default=int(time.time()))
-    p.add_argument("--rounds", type=int, default=50)
+    p = rounds.options(__doc__, 50)
     p.add_argument("--statements", type=int, default=120)
     p.add_argument("--kill-every", type=int, default=20)
     p.add_argument("--ddl", type=float)
     p.add_argument("--sessions", type=int, default=SESSIONS)
     p.add_argument("--keyed", action="store_true")
-    p.add_argument("--keep-going", action="store_true")
     a = p.parse_args()
-    directory = tempfile.mkdtemp(prefix="sessions-")
-    server = Riverdelta(directory, workers=2).start()
-    judge = Judge(a.pg, server, f"sessions_{os.getpid()}")
-    judge.size = a.sessions
-    bad = 0
-    try:
-        for seed in range(a.seed, a.seed + a.rounds):
-            try:
-                run_round(judge, seed, a.statements, bool(a.kill_every) and seed % a.kill_every == 0, a.ddl, a.keyed)
-            except (Fault, RuntimeError, ConnectionError, OSError) as e:
-                bad += 1
-                print(f"seed {seed}: {e}\n    " + "\n    ".join(x.replace("\n", "\\n") for x in judge.log[-100:]), flush=True)
-                if not server.proc.running():
-                    server.restart(kill=True)
-                if not a.keep_going:
-                    break
-    finally:
-        print(f"{dict(judge.counts)}, {bad} faults; panics: {len(server.panics())}")
-        server.stop()
-        if not bad:
-            shutil.rmtree(directory, ignore_errors=True)
-        else:
-            print(server.log)
-    return 1 if bad else 0
+
+    def judge_of(*of):
+        judge = Judge(*of)
+        judge.size = a.sessions
+        return judge
+
+    def each(judge, seed):
+        try:
+            run_round(judge, seed, a.statements, bool(a.kill_every) and seed % a.kill_every == 0, a.ddl, a.keyed)
+            return 0
+        except (Fault, RuntimeError, ConnectionError, OSError) as e:
+            print(f"seed {seed}: {e}\n    " + "\n    ".join(x.replace("\n", "\\n") for x in judge.log[-100:]), flush=True)
+            if not judge.server.proc.running():
+                judge.server.restart(kill=True)
+            return 1
+
+    return rounds.run(a, "sessions", judge_of, each)
 
 
 if __name__ == "__main__":
