@@ -34,8 +34,10 @@ const CALM: Duration = Duration::from_millis(100);
 const ALERT: Duration = Duration::from_millis(10);
 /// Who holds less than this part of the limit is not to blame.
 const SHARE: u64 = 16;
-/// For so long nobody else is blamed while what has ended still holds much.
+/// For so long nobody else is blamed while what has ended still holds much, nor who holds less than the larger part:
+/// what was freed is resident until the threads that had it come to give it back, which takes its time on a busy machine.
 const GOING: Duration = Duration::from_secs(5);
+const LARGE_SHARE: u64 = 4;
 /// A view that has all that was closed so long ago is up to date: ticks may come all the time.
 const LAG: Duration = Duration::from_secs(1);
 /// Freed memory is the system's again after this time.
@@ -61,6 +63,8 @@ struct State {
     statements: u64,
     /// What has ended with much memory, which may not be free yet.
     going: Vec<(Watch, Instant)>,
+    /// When the last of them ended.
+    ended: Option<Instant>,
 }
 
 /// Who holds memory.
@@ -89,6 +93,14 @@ impl Running {
     /// `due`: what was closed a while ago. Before it is hydrated, it is behind.
     fn is_behind(&self, due: Timestamp) -> bool {
         self.upper <= self.as_of.max(due)
+    }
+}
+
+impl State {
+    fn goes(&mut self, watch: Watch) {
+        let now = Instant::now();
+        self.going.push((watch, now));
+        self.ended = Some(now);
     }
 }
 
@@ -167,7 +179,7 @@ impl Guard {
         let mut state = self.state.lock();
         let much = self.limit.map_or(isize::MAX, |limit| (limit / SHARE) as isize);
         if let Some(r) = state.running.remove(&who).filter(|r| r.watch.bytes().is_some_and(|b| b > much)) {
-            state.going.push((r.watch, Instant::now()));
+            state.goes(r.watch);
         }
     }
 
@@ -191,7 +203,7 @@ impl Guard {
     /// Whom to end now that more than `limit` bytes are resident; it is told.
     fn blame(&self, limit: u64, due: Timestamp) -> Option<Blamed> {
         let mut state = self.state.lock();
-        let least = limit / SHARE;
+        let least = limit / if state.ended.is_some_and(|at| at.elapsed() < GOING) { LARGE_SHARE } else { SHARE };
         let holds = |(watch, since): &(Watch, Instant)| since.elapsed() < GOING && watch.bytes().is_some_and(|b| b.max(0) as u64 > least);
         if state.going.iter().any(|g| g.1.elapsed() < SETTLE || holds(g)) {
             return None;
@@ -214,7 +226,7 @@ impl Guard {
             None => r.interrupt.set(Why::Asked),
         }
         r.watch.end();
-        state.going.push((r.watch, Instant::now()));
+        state.goes(r.watch);
         Some(blamed)
     }
 }
@@ -443,7 +455,9 @@ mod tests {
         std::thread::sleep(SETTLE);
         assert!(guard.blame(LIMIT, 9_000).is_none(), "it has grown by little");
         holds(&old, 100 << 20);
-        assert_eq!(guard.blame(LIMIT, 9_000).map(|b| (b.who, b.held)), Some((Who::Dataflow(GlobalId(1)), 110 << 20)));
+        assert!(guard.blame(LIMIT, 9_000).is_none(), "what has just ended may still be resident");
+        holds(&old, 200 << 20);
+        assert_eq!(guard.blame(LIMIT, 9_000).map(|b| (b.who, b.held)), Some((Who::Dataflow(GlobalId(1)), 310 << 20)));
     }
 
     #[test]
