@@ -273,3 +273,17 @@ ALTER TABLE jd_g ADD COLUMN x text COLLATE "C", ALTER COLUMN u TYPE text, ALTER 
 CREATE TABLE jd_h (k int, LIKE jd_g);
 SELECT attname, attcollation::regcollation FROM pg_attribute WHERE attrelid IN ('jd_g'::regclass, 'jd_h'::regclass) AND attnum > 0 AND NOT attisdropped ORDER BY attrelid, attnum;
 DROP TABLE jd_g, jd_h;
+CREATE TYPE jd_m AS ENUM ('a');
+CREATE TABLE jd_g (a int, t text, n numeric, j jsonb, l int[], u uuid, m jd_m, b bool);
+ALTER TABLE jd_g ALTER a SET STORAGE external;
+ALTER TABLE jd_g ALTER a SET STORAGE PLAIN;
+ALTER TABLE jd_g ALTER m SET STORAGE main;
+ALTER TABLE jd_g ALTER u SET STORAGE extended;
+ALTER TABLE jd_g ALTER t SET STORAGE nope;
+ALTER TABLE jd_g ALTER nope SET STORAGE plain;
+ALTER TABLE jd_g ALTER t SET STORAGE External, ALTER n SET STORAGE extended, ALTER j SET STORAGE main, ALTER l SET STORAGE plain;
+ALTER TABLE jd_g ALTER t SET COMPRESSION pglz, ALTER j SET COMPRESSION default;
+ALTER TABLE jd_g ALTER t SET COMPRESSION nope;
+ALTER TABLE jd_g ALTER b SET COMPRESSION pglz;
+DROP TABLE jd_g;
+DROP TYPE jd_m;

@@ -149,8 +149,10 @@ pub enum TableAction {
 /// What a change of storage names: it must be there.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StorageChange {
-    /// SET STATISTICS, STORAGE, COMPRESSION and options of a column.
+    /// SET STATISTICS and options of a column.
     Column(Ident),
+    /// SET STORAGE, or (true) COMPRESSION, and what it is to be.
+    Stored(Ident, bool, String),
     /// CLUSTER ON.
     Index(Ident),
     /// REPLICA IDENTITY USING INDEX.

@@ -177,8 +177,10 @@ impl Parser<'_> {
             } else if self.eat_kw("statistics") {
                 self.signed_integer()?;
             } else {
+                let compression = self.is_kw("compression");
                 self.next();
-                self.col_id()?;
+                let word = if self.eat_kw("default") { "default".to_owned() } else { self.col_id()?.name };
+                return Ok(TableAction::Storage(StorageChange::Stored(column, compression, word)));
             }
             return Ok(TableAction::Storage(StorageChange::Column(column)));
         }

@@ -153,6 +153,30 @@ impl Binder<'_> {
         match change {
             ast::StorageChange::Bare | ast::StorageChange::Reset(_) => Ok(()),
             ast::StorageChange::Column(c) => self.known_column(rel, c).map(|_| ()),
+            ast::StorageChange::Stored(c, compression, word) => {
+                let known: &[&str] = if *compression { &["pglz", "lz4", "default"] } else { &["plain", "external", "extended", "main"] };
+                let lower = word.to_ascii_lowercase();
+                let unknown = || {
+                    let what = if *compression { "compression method" } else { "storage type" };
+                    SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid {what} \"{word}\""))
+                };
+                if !*compression && !known.contains(&lower.as_str()) {
+                    return Err(unknown());
+                }
+                let ty = &rel.desc.types[self.known_column(rel, c)?].ty;
+                // What stands in its row alone is of a length that does not change.
+                let alone = matches!(ty.base(), SqlType::Enum(_)) || ::expr::catalog::type_by_oid(ty.base().oid()).is_some_and(|t| t.storage == 'p');
+                match (alone, *compression) {
+                    (true, true) => {
+                        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("column data type {} does not support compression", ty.sql_name())))
+                    }
+                    (true, false) if lower != "plain" => {
+                        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("column data type {} can only have storage PLAIN", ty.sql_name())))
+                    }
+                    (false, true) if !known.contains(&lower.as_str()) => Err(unknown()),
+                    _ => Ok(()),
+                }
+            }
             ast::StorageChange::Index(i) => index(i),
             ast::StorageChange::Identity(i) => {
                 index(i)?;
