@@ -49,6 +49,11 @@ ERRORS = [
     ("SELECT (MAP['a' => 1])[1:2]", "42804"),
     ("SELECT list_length(5)", "42883"),
     ("SELECT LIST[1] -> 'a'", "42883"),
+    # what may be said once is said twice
+    ("SUBSCRIBE (SELECT 1 AS a) WITH (PROGRESS, PROGRESS = false)", "22023"),
+    ("SUBSCRIBE (SELECT 1 AS a) ENVELOPE UPSERT (KEY (a, a))", "42701"),
+    ("SUBSCRIBE (SELECT 1 AS a) ENVELOPE DEBEZIUM (KEY (a, a))", "42701"),
+    ("CREATE MATERIALIZED VIEW twice WITH (ON ERROR = 'strict', ON ERROR = 'quarantine') AS SELECT 1 AS a", "22023"),
 ]
 
 

@@ -44,6 +44,8 @@ pub struct ColumnDef {
     pub references: Vec<(Option<String>, References)>,
     /// Names given to the column's PRIMARY KEY and UNIQUE.
     pub primary_name: Option<String>,
+    /// Where PRIMARY KEY is said a second time.
+    pub second_primary: Option<Pos>,
     pub unique_name: Option<String>,
     pub primary_when: ConstraintTime,
     pub unique_when: ConstraintTime,

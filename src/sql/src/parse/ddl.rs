@@ -471,6 +471,7 @@ impl Parser<'_> {
             generated: None,
             references: Vec::new(),
             primary_name: None,
+            second_primary: None,
             unique_name: None,
             primary_when: ConstraintTime::default(),
             unique_when: ConstraintTime::default(),
@@ -494,6 +495,7 @@ impl Parser<'_> {
                 let e = self.b_expr()?;
                 c.default = Some((e, self.span_from(start)));
             } else if self.eat_kws(&["primary", "key"]) {
+                c.second_primary = c.second_primary.or(c.primary_key.then_some(pos));
                 c.primary_key = true;
                 c.primary_name = constraint;
                 c.primary_when = self.constraint_attributes(false)?.0;
@@ -535,7 +537,7 @@ impl Parser<'_> {
                 let r = self.references()?;
                 c.references.push((constraint, r));
             } else if self.eat_kw("collate") {
-                c.ty.collation = Some(self.object_name()?);
+                self.collation_of(&mut c.ty, pos)?;
             } else if constraint.is_some() {
                 return Err(self.error());
             } else if self.is_any_kw(&["deferrable", "initially"]) || self.is_kws(&["not", "deferrable"]) {

@@ -37,24 +37,41 @@ impl Parser<'_> {
         let name = self.object_name()?;
         self.eat_kw("as");
         let mut base = self.type_name()?;
-        let (mut not_null, mut default, mut checks) = (false, None, Vec::new());
+        let (mut not_null, mut null, mut default, mut checks) = (false, false, None, Vec::new());
         loop {
+            let pos = self.pos();
             let constraint = if self.eat_kw("constraint") { Some(self.col_id()?.name) } else { None };
-            if self.eat_kws(&["not", "null"]) {
-                not_null = true;
-            } else if self.eat_kw("null") {
+            let refused = |m: &str| Err(SqlError::new(repr::error::state::SYNTAX_ERROR, m).at(pos));
+            if self.is_kws(&["not", "null"]) || self.is_kw("null") {
+                if self.eat_kw("not") {
+                    not_null = true;
+                } else {
+                    null = true;
+                }
+                self.eat_kw("null");
+                if not_null && null {
+                    return refused("conflicting NULL/NOT NULL constraints");
+                }
+            } else if self.eat_kw("unique") {
+                return refused("unique constraints not possible for domains");
+            } else if self.eat_kws(&["primary", "key"]) {
+                return refused("primary key constraints not possible for domains");
+            } else if self.eat_kw("references") {
+                return refused("foreign key constraints not possible for domains");
             } else if self.eat_kw("check") {
                 let start = self.span().end;
                 let e = self.parens(Self::expr)?;
                 checks.push((constraint, e, Span { start, end: self.last_end() - 1 }));
-            } else if constraint.is_some() {
-                return Err(self.error());
             } else if self.eat_kw("default") {
                 let start = self.span().start;
                 let e = self.b_expr()?;
-                default = Some((e, self.span_from(start)));
+                if default.replace((e, self.span_from(start))).is_some() {
+                    return refused("multiple default expressions");
+                }
+            } else if constraint.is_some() {
+                return Err(self.error());
             } else if self.eat_kw("collate") {
-                base.collation = Some(self.object_name()?);
+                self.collation_of(&mut base, pos)?;
             } else {
                 let body = TypeBody::Domain { base, not_null, default, checks };
                 return Ok(Statement::CreateType(Box::new(CreateType { name, body })));

@@ -46,10 +46,19 @@ impl Parser<'_> {
     /// A type, and COLLATE behind it.
     pub fn collated_type(&mut self) -> Result<TypeName, SqlError> {
         let mut ty = self.type_name()?;
+        let pos = self.pos();
         if self.eat_kw("collate") {
-            ty.collation = Some(self.object_name()?);
+            self.collation_of(&mut ty, pos)?;
         }
         Ok(ty)
+    }
+
+    /// The name behind COLLATE (at `pos`) of a type. Errors: 42601 for a second one.
+    pub(super) fn collation_of(&mut self, ty: &mut TypeName, pos: Pos) -> Result<(), SqlError> {
+        if ty.collation.replace(self.object_name()?).is_some() {
+            return Err(SqlError::new(repr::error::state::SYNTAX_ERROR, "multiple COLLATE clauses not allowed").at(pos));
+        }
+        Ok(())
     }
 
     pub fn type_name(&mut self) -> Result<TypeName, SqlError> {

@@ -3,7 +3,7 @@
 use super::kept::is_no_default;
 use super::naming::{key_name, object_name};
 use super::scope::Clause;
-use super::statement::{plain_options, quote_ident, read_only};
+use super::statement::{once, plain_options, quote_ident, read_only};
 use super::walk::reads;
 use super::*;
 use crate::ast::{self, AlterAction, ConstraintKind, ObjectKind, ObjectName, Span};
@@ -255,6 +255,7 @@ impl Binder<'_> {
             if c.primary_key {
                 let key = Wanted { name: c.primary_name.clone(), columns: vec![first + i], primary: true, when: c.primary_when, ..Default::default() };
                 set_primary(key, c.name.pos)?;
+                c.second_primary.map_or(Ok(()), |pos| set_primary(Wanted::default(), pos))?;
             }
             if c.unique {
                 let (name, columns) = (c.unique_name.clone(), vec![first + i]);
@@ -455,6 +456,9 @@ impl Binder<'_> {
     fn check_option(&self, v: &ast::CreateView, options: &mut Vec<(String, String)>) -> Result<Option<CheckOption>, SqlError> {
         let mut check = v.check.map(str::to_owned);
         if let (Some(i), false) = (options.iter().position(|o| o.0 == "check_option"), v.materialized) {
+            if check.is_some() {
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "parameter \"check_option\" specified more than once"));
+            }
             check = Some(options.remove(i).1.to_ascii_lowercase());
         }
         check.map(|c| self.checked(&c, &v.query)).transpose()
@@ -573,6 +577,7 @@ impl Binder<'_> {
         }
         let mut options = plain_options(&v.options);
         let check = self.check_option(v, &mut options)?;
+        once(if v.materialized { "option" } else { "parameter" }, &v.options)?;
         let query_sql = self.qualified_text(p, v.query.span, v.query.pos);
         let columns =
             if v.columns.is_empty() { String::new() } else { format!(" ({})", v.columns.iter().map(|c| quote_ident(&c.name)).collect::<Vec<_>>().join(", ")) };
@@ -839,12 +844,14 @@ impl Binder<'_> {
             }
             AlterAction::ResetOptions(_) if a.kind == ObjectKind::Index => Ok(Plan::Nothing { tag: alter_tag(a.kind), notice: None }),
             AlterAction::SetOptions(o) if a.kind == ObjectKind::View => {
+                once("parameter", o)?;
                 self.alter_view_options(&a.name, object, plain_options(o).into_iter().map(|(k, v)| (k, Some(v))).collect())
             }
             AlterAction::ResetOptions(o) if a.kind == ObjectKind::View => {
                 self.alter_view_options(&a.name, object, o.iter().map(|k| (k.clone(), None)).collect())
             }
             AlterAction::SetOptions(o) => {
+                once("option", o)?;
                 Ok(Plan::AlterOptions { kind: a.kind, object, options: plain_options(o).into_iter().map(|(k, v)| (k, Some(v))).collect() })
             }
             AlterAction::ResetOptions(o) => Ok(Plan::AlterOptions { kind: a.kind, object, options: o.iter().map(|k| (k.clone(), None)).collect() }),
@@ -880,6 +887,7 @@ fn like_column(name: &str, t: &ColType, pos: Pos) -> ast::ColumnDef {
         generated: None,
         references: Vec::new(),
         primary_name: None,
+        second_primary: None,
         unique_name: None,
         primary_when: ast::ConstraintTime::default(),
         unique_when: ast::ConstraintTime::default(),

@@ -187,6 +187,9 @@ impl Binder<'_> {
         for (given, e, span) in checks {
             let text = self.domain_check_text(e, &d.base, p.slice(*span))?;
             let check = given.clone().unwrap_or_else(|| naming::object_name(name, None, "check", &|n| d.checks.iter().any(|c| c.0 == n)));
+            if d.checks.iter().any(|c| c.0 == check) {
+                return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("constraint \"{check}\" for domain \"{name}\" already exists")));
+            }
             d.checks.push((check, text));
         }
         Ok(d)

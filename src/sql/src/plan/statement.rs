@@ -628,6 +628,7 @@ impl Binder<'_> {
                 other => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unknown SUBSCRIBE option \"{other}\"")).at(o.pos)),
             }
         }
+        once("option", &s.options)?;
         let as_of = s.as_of.as_ref().map(|a| self.as_of(a)).transpose()?;
         let up_to = s.up_to.as_ref().map(|e| self.time(e)).transpose()?;
         let column = |i: &ast::Ident| {
@@ -635,6 +636,17 @@ impl Binder<'_> {
                 .iter()
                 .position(|n| *n == i.name)
                 .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", i.name)).at(i.pos))
+        };
+        let key_columns = |key: &[ast::Ident]| {
+            let mut columns = Vec::with_capacity(key.len());
+            for i in key {
+                let c = column(i)?;
+                if columns.contains(&c) {
+                    return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" appears twice in the key", i.name)).at(i.pos));
+                }
+                columns.push(c);
+            }
+            Ok(columns)
         };
         let mut result = RelDesc::default();
         let mut add = |n: &str, t: ColType| {
@@ -672,7 +684,7 @@ impl Binder<'_> {
                 }
             }
             ast::SubscribeOutput::EnvelopeUpsert(key) => {
-                let key = key.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+                let key = key_columns(key)?;
                 add("mz_state", SqlType::Text.nullable());
                 for k in &key {
                     add(&desc.names[*k], desc.types[*k].clone().with_nullable(true));
@@ -685,7 +697,7 @@ impl Binder<'_> {
                 SubscribeForm::Upsert { key }
             }
             ast::SubscribeOutput::EnvelopeDebezium(key) => {
-                let key = key.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+                let key = key_columns(key)?;
                 add("mz_state", SqlType::Text.nullable());
                 for k in &key {
                     add(&desc.names[*k], desc.types[*k].clone().with_nullable(true));
@@ -788,6 +800,14 @@ pub fn plain_options(options: &[ast::DdlOption]) -> Vec<(String, String)> {
     options.iter().map(|o| (o.name.clone(), option_text(&o.value))).collect()
 }
 
+/// Errors: an option (`what`, the word for it) that is written twice, 22023.
+pub fn once(what: &str, options: &[ast::DdlOption]) -> Result<(), SqlError> {
+    match options.iter().enumerate().find(|(i, o)| options[..*i].iter().any(|before| before.name == o.name)) {
+        Some((_, o)) => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("{what} \"{}\" specified more than once", o.name)).at(o.pos)),
+        None => Ok(()),
+    }
+}
+
 /// What a parameter of PostgreSQL's storage takes.
 enum StorageValue {
     Bool,
@@ -796,7 +816,7 @@ enum StorageValue {
     Words(&'static [&'static str]),
 }
 
-/// Tests parameters of PostgreSQL's storage, which have no effect here. Errors: 22023 for a name that it does not know, or a value that the parameter does not take.
+/// Tests parameters of PostgreSQL's storage, which have no effect here. Errors: 22023 for a name that it does not know or that is given twice, or a value that the parameter does not take.
 pub fn storage_parameters(options: &[ast::DdlOption], of_index: bool) -> Result<(), SqlError> {
     const MAX: i64 = i32::MAX as i64;
     let invalid = |m: String| SqlError::new(state::INVALID_PARAMETER_VALUE, m);
@@ -849,7 +869,7 @@ pub fn storage_parameters(options: &[ast::DdlOption], of_index: bool) -> Result<
             StorageValue::Words(_) => {}
         }
     }
-    Ok(())
+    once("parameter", options).map_err(|e| SqlError { position: None, ..e })
 }
 
 /// Those parameters that a table shows: OIDs are none, and what is said of its values that stand elsewhere is shown of these.

@@ -2,7 +2,7 @@
 
 use super::scope::Clause;
 use super::source::*;
-use super::statement::{option_bool, option_text, plain_options};
+use super::statement::{once, option_bool, option_text, plain_options};
 use super::*;
 use crate::ast::{self, DdlOption, FormatSpec, IncludeKind, ObjectKind, OptionValue, SourceFrom, SourceTables};
 use crate::catalog::ObjectRef;
@@ -68,10 +68,8 @@ impl Binder<'_> {
             if !known.contains(&o.0.as_str()) {
                 return Err(invalid(format!("unknown {} connection option \"{}\"", c.kind, o.0)).at(raw.pos));
             }
-            if options.iter().filter(|x| x.0 == o.0).count() > 1 {
-                return Err(invalid(format!("option \"{}\" specified more than once", o.0)).at(raw.pos));
-            }
         }
+        once("option", &c.options)?;
         for r in required {
             if !options.iter().any(|o| o.0 == *r) {
                 return Err(invalid(format!("{} connection option \"{r}\" is required", c.kind)));
@@ -93,11 +91,11 @@ impl Binder<'_> {
 
     pub fn create_source(&self, p: &ParsedStatement, c: &ast::CreateSource) -> Result<Plan, SqlError> {
         let name = self.new_name(&c.name)?;
-        once(&c.with)?;
+        once("option", &c.with)?;
         if let SourceFrom::Kafka { options, .. } | SourceFrom::Postgres { options, .. } | SourceFrom::File { options } | SourceFrom::Generator { options, .. } =
             &c.from
         {
-            once(options)?;
+            once("option", options)?;
         }
         let (mut quarantine, mut options) = (true, Vec::new());
         for (o, (k, v)) in c.with.iter().zip(plain_options(&c.with)) {
@@ -541,14 +539,6 @@ impl Binder<'_> {
             with: plain_options(&c.with),
             create_sql: p.text.clone(),
         })))
-    }
-}
-
-/// Errors: an option that is written twice.
-fn once(options: &[DdlOption]) -> Result<(), SqlError> {
-    match options.iter().enumerate().find(|(i, o)| options[..*i].iter().any(|before| before.name == o.name)) {
-        Some((_, o)) => Err(invalid(format!("option \"{}\" specified more than once", o.name)).at(o.pos)),
-        None => Ok(()),
     }
 }
 
