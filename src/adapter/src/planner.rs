@@ -266,6 +266,12 @@ impl Planner {
 
     /// Replaces materialized views by their queries wherever they are `written` or a shard below is, so that a transaction sees its own writes through them.
     pub fn expand(&self, catalog: &Arc<Catalog>, mir: &mut Mir, written: &dyn Fn(GlobalId) -> bool) -> Result<(), SqlError> {
+        let mut locals = mir.max_local();
+        self.expand_with(catalog, mir, written, &mut locals)
+    }
+
+    /// `locals`: the largest number of a binding in the whole plan.
+    fn expand_with(&self, catalog: &Arc<Catalog>, mir: &mut Mir, written: &dyn Fn(GlobalId) -> bool, locals: &mut u64) -> Result<(), SqlError> {
         if let Mir::Get { id: Id::Global(id), .. } = mir {
             let id = *id;
             if let Some(item) = catalog.item(id) {
@@ -277,12 +283,15 @@ impl Planner {
                 }
                 if matches!(item.kind, ItemKind::MaterializedView { .. }) && touched() {
                     *mir = (*self.view_mir(catalog, item)?).clone();
-                    return self.expand(catalog, mir, written);
+                    let by = *locals;
+                    *locals += mir.max_local();
+                    mir.shift_locals(by);
+                    return self.expand_with(catalog, mir, written, locals);
                 }
             }
         }
         for c in mir.children_mut() {
-            self.expand(catalog, c, written)?;
+            self.expand_with(catalog, c, written, locals)?;
         }
         Ok(())
     }

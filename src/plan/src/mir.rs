@@ -271,6 +271,26 @@ impl Mir {
         }
     }
 
+    /// The largest number of a binding in the expression; 0 if there is none.
+    pub fn max_local(&self) -> u64 {
+        let own = match self {
+            Mir::Let { id, .. } => id.0,
+            Mir::LetRec { bindings, .. } => bindings.iter().map(|b| b.id.0).max().unwrap_or(0),
+            _ => 0,
+        };
+        self.children().into_iter().map(Mir::max_local).fold(own, u64::max)
+    }
+
+    /// Numbers the bindings of a whole plan anew, so that it can stand in another: `by` further up.
+    pub fn shift_locals(&mut self, by: u64) {
+        match self {
+            Mir::Let { id, .. } | Mir::Get { id: Id::Local(id), .. } => id.0 += by,
+            Mir::LetRec { bindings, .. } => bindings.iter_mut().for_each(|b| b.id.0 += by),
+            _ => {}
+        }
+        self.children_mut().into_iter().for_each(|c| c.shift_locals(by));
+    }
+
     /// The catalog relations that the expression reads, each once, in order of id.
     pub fn global_ids(&self) -> Vec<GlobalId> {
         fn walk(m: &Mir, out: &mut Vec<GlobalId>) {
