@@ -142,6 +142,17 @@ impl Foreign {
             let was = altered.and_then(|old| self.all.get(&(old.id, id.1.clone())));
             let stood = |key: &[u8]| was.is_some_and(|w| r.counts.get(key) <= w.counts.get(key));
             let lost = |key: &[u8]| r.refers(key) && !keys.has(r.parent, &r.parent_key, key) && !stood(key);
+            // The transaction itself has made rows that refer to what it had taken away.
+            let added = |key: &[u8]| {
+                let mut found = false;
+                for (_, changes) in writes.iter().filter(|w| w.0 == id.0) {
+                    changes.each(|deltas| {
+                        found |= r.net(deltas).iter().any(|n| n.0 == key && n.1 > 0);
+                        Ok(())
+                    })?;
+                }
+                Ok::<bool, SqlError>(found)
+            };
             for (table, changes) in writes.iter().filter(|w| w.0 == id.0 || w.0 == r.parent) {
                 changes.each(|deltas| {
                     if *table == id.0 {
@@ -151,7 +162,8 @@ impl Foreign {
                     }
                     if *table == r.parent {
                         if let Some(key) = keys.taken(r.parent, &r.parent_key, deltas).into_iter().find(|key| lost(key)) {
-                            return Err(r.referred_to(catalog, id, &key, acted.contains(id)));
+                            let acted = acted.contains(id);
+                            return Err(if acted && added(&key)? { r.missing(catalog, id, &key) } else { r.referred_to(catalog, id, &key, acted) });
                         }
                     }
                     Ok(())
