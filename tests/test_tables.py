@@ -515,6 +515,47 @@ def test_views_over_a_replaced_view_compute_by_its_new_query(riverdelta):
     assert seen(riverdelta) == [[(4,)], [(5,)], [(5, 4)], (0,)]
 
 
+def test_a_block_that_has_written_reads_kept_views_by_their_queries(db):
+    db.execute("CREATE TABLE ka (id int PRIMARY KEY, g int); CREATE TABLE kb (id int PRIMARY KEY, a int)")
+    db.execute("INSERT INTO ka VALUES (1, 1), (2, 1), (3, 2); INSERT INTO kb VALUES (1, 1)")
+    db.execute("CREATE MATERIALIZED VIEW ke AS SELECT a.id, EXISTS (SELECT FROM kb b WHERE b.a = a.id) AS has FROM ka a")
+    db.execute("CREATE MATERIALIZED VIEW kc AS SELECT x.id, y.id AS other FROM ke x LEFT JOIN ke y ON y.has AND NOT x.has AND y.id <> x.id")
+    db.execute("BEGIN; INSERT INTO kb VALUES (9, 2)")
+    joined = "SELECT a.id, e.has FROM ka a {} JOIN ke e ON e.id = a.id AND a.g = 1 ORDER BY 1"
+    assert db.execute(joined.format("LEFT")).fetchall() == [(1, True), (2, True), (3, None)]
+    assert db.execute(joined.format("FULL")).fetchall() == [(1, True), (2, True), (3, None), (None, False)]
+    assert db.execute("SELECT * FROM kc ORDER BY 1, 2").fetchall() == [(1, None), (2, None), (3, 1), (3, 2)]
+    assert db.execute("SELECT count(*) FROM kc x LEFT JOIN kc y ON y.other = x.id AND x.other IS NULL LEFT JOIN ke z ON z.id > y.id").fetchone() == (4,)
+    db.execute("COMMIT")
+
+
+def test_a_kept_view_calls_the_fields_of_rows_as_their_columns_are_called(riverdelta):
+    def seen():
+        return [riverdelta.sql(f"SELECT * FROM {view} ORDER BY 1") for view in ("fj", "fw", "fi")]
+
+    with riverdelta.connect() as a:
+        a.execute("CREATE TABLE ft (id int PRIMARY KEY, name text); INSERT INTO ft VALUES (1, 'a')")
+        a.execute("CREATE MATERIALIZED VIEW fj AS SELECT to_jsonb(t) AS j FROM ft t; CREATE MATERIALIZED VIEW fr AS SELECT t AS r FROM ft t")
+        a.execute("CREATE VIEW fw AS SELECT to_jsonb(r) AS j, (r).name FROM fr; CREATE VIEW fi AS SELECT (r).name AS n FROM fr; CREATE INDEX ON fi (n)")
+        a.execute("CREATE MATERIALIZED VIEW fe WITH (ON ERROR = 'quarantine') AS SELECT 1 / (id - 2) AS n, to_jsonb(t) AS j FROM ft t")
+        a.execute("ALTER TABLE ft RENAME COLUMN name TO fname; INSERT INTO ft VALUES (2, 'b')")
+        one, two = {"id": 1, "fname": "a"}, {"id": 2, "fname": "b"}
+        want = [[(one,), (two,)], [(one, "a"), (two, "b")], [("a",), ("b",)]]
+        assert seen() == want
+        assert a.execute("SELECT j FROM fe").fetchall() == [(one,)] and a.execute("SELECT count(*) FROM fe_errors").fetchone() == (1,)
+        assert a.execute("SELECT (r).fname FROM fr ORDER BY 1").fetchall() == [("a",), ("b",)]
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            a.execute("SELECT (r).name FROM fr")
+    riverdelta.restart(kill=True)
+    assert seen() == want
+    with riverdelta.connect() as a:
+        a.execute("ALTER TABLE ft ADD COLUMN name int; ALTER TABLE ft DROP COLUMN name; DELETE FROM ft WHERE id = 2")
+        assert seen() == [w[:1] for w in want]
+        a.execute("CREATE TABLE fh (r ft)")
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="table fh has a column of the type of"):
+            a.execute("ALTER TABLE ft RENAME COLUMN fname TO again")
+
+
 def test_views_forget_what_an_altered_table_does_not_promise_any_more(db):
     db.execute("CREATE TABLE vk (id int PRIMARY KEY, v int NOT NULL); CREATE MATERIALIZED VIEW vm AS SELECT id, v FROM vk")
     db.execute("CREATE VIEW vd AS SELECT DISTINCT id, v FROM vm; CREATE MATERIALIZED VIEW vn AS SELECT count(v), sum((v IS NULL)::int) FROM vm")

@@ -601,10 +601,11 @@ impl Session {
             _ => Ok(None),
         });
         let needs = |why: SqlError| {
-            if matches!(old.kind, ItemKind::Table(_)) {
-                return blocked(&format!("what {} needs of {}", d.told(), old.told()), &[]).with_detail(why.message);
-            }
-            let e = SqlError::new(why.code, format!("cannot replace {} because {} cannot be made from it: {}", old.told(), d.told(), why.message));
+            let (code, verb) = match old.kind {
+                ItemKind::Table(_) => (state::DEPENDENT_OBJECTS_STILL_EXIST, "alter"),
+                _ => (why.code, "replace"),
+            };
+            let e = SqlError::new(code, format!("cannot {verb} {} because {} cannot be made from it any more: {}", old.told(), d.told(), why.message));
             e.with_hint(format!("Drop {} first.", d.told()))
         };
         let bound = bound.map_err(|e| {
@@ -613,7 +614,13 @@ impl Session {
         })?;
         if let Some((types, keys)) = bound {
             // A whole row of what changes is what it is now.
-            let rows = |a: &SqlType, b: &SqlType| matches!((a, b), (SqlType::Record(a), SqlType::Record(b)) if a.name.is_some() && a.name == b.name);
+            fn rows(a: &SqlType, b: &SqlType) -> bool {
+                match (a, b) {
+                    (SqlType::Record(a), SqlType::Record(b)) => a.name.is_some() && a.name == b.name,
+                    (SqlType::Array(a), SqlType::Array(b)) => rows(a, b),
+                    _ => false,
+                }
+            }
             let same = types.len() == d.desc.arity() && types.iter().zip(&d.desc.types).all(|(a, b)| a.ty == b.ty || rows(&a.ty, &b.ty));
             if !same {
                 planner.forget(item.id);

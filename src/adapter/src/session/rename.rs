@@ -3,7 +3,7 @@
 //! Not here: types (see `type_ddl`), how a text is rewritten (`sql::plan::text`).
 
 use super::alter::{nextval, Draft};
-use super::ddl::{drop_word, table_sql};
+use super::ddl::{drop_word, table_sql, user_types};
 use super::{Response, Session};
 use crate::catalog::{Item, ItemKind, Namespace};
 use crate::coordinator::request::Op;
@@ -12,8 +12,9 @@ use repr::error::state;
 use repr::{GlobalId, SqlError};
 use sql::ast::ObjectKind;
 use sql::plan::check_column_name;
-use sql::plan::text::{renamed, Rename};
-use std::collections::BTreeSet;
+use sql::plan::text::{has_rows, renamed, Rename};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 impl Session {
     pub(super) fn rename_constraint(&mut self, table: GlobalId, from: &str, to: String) -> Result<Response, SqlError> {
@@ -36,26 +37,31 @@ impl Session {
         Ok(Response::Tag("ALTER TABLE".into()))
     }
 
-    /// Texts of other objects that name a relation or its column, rewritten.
+    /// Texts of other objects that name a relation or its column, rewritten. Columns are named also by what has rows of the relation from others.
     fn rewritten(&self, item: &Item, rename: &Rename<'_>) -> Result<Vec<Op>, SqlError> {
         let names = self.names();
         let catalog = self.catalog();
+        let dependants = match rename {
+            Rename::Column { .. } => self.all_dependants(item.id),
+            Rename::Relation { .. } => catalog.dependants(item.id).cloned().collect(),
+        };
         let mut ops = Vec::new();
-        for d in catalog.dependants(item.id) {
-            let mut new = (**d).clone();
+        for d in dependants {
+            let mut new = (*d).clone();
             match &mut new.kind {
                 ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } => {
                     let text = renamed(("", ""), query, rename, &names)?;
                     new.set_query(text);
                 }
-                ItemKind::Index { on, key, def } if *on == item.id => {
-                    let from = format!(" FROM {}", qualified(&item.schema, &item.name));
+                ItemKind::Index { on, key, def } => {
+                    let Some(over) = catalog.item(*on) else { continue };
+                    let from = format!(" FROM {}", qualified(&over.schema, &over.name));
                     for k in key.iter_mut().chain(&mut def.filter) {
                         *k = renamed(("SELECT ", &from), k, rename, &names)?;
                     }
                     let base = match rename {
-                        Rename::Relation { schema, name, .. } => qualified(schema, name),
-                        Rename::Column { .. } => qualified(&item.schema, &item.name),
+                        Rename::Relation { rel, schema, name } if rel == on => qualified(schema, name),
+                        _ => qualified(&over.schema, &over.name),
                     };
                     new.sql = format!("CREATE INDEX {} ON {base} ({})", sql::plan::quote_ident(&new.name), key.join(", "));
                 }
@@ -64,6 +70,35 @@ impl Session {
             ops.push(Op::Update { item: Box::new(new) });
         }
         Ok(ops)
+    }
+
+    /// What has rows of the relation as values, and all that is made of that, in order: their fields are called as its columns are.
+    /// Errors: 0A000 for a table with a column of that type.
+    fn with_rows_of(&self, item: &Item) -> Result<Vec<Arc<Item>>, SqlError> {
+        let names = self.names();
+        let catalog = self.catalog();
+        let mut found: Vec<Arc<Item>> = Vec::new();
+        for d in self.all_dependants(item.id) {
+            let has = match &d.kind {
+                _ if d.deps.iter().any(|x| found.iter().any(|f| f.id == *x)) => true,
+                _ if !d.deps.contains(&item.id) => false,
+                ItemKind::View { query, .. } | ItemKind::MaterializedView { query, .. } => has_rows(("", ""), query, item.id, &names)?,
+                ItemKind::Index { on, key, def } if *on == item.id => {
+                    let from = format!(" FROM {}", qualified(&item.schema, &item.name));
+                    let all: Vec<&str> = key.iter().chain(&def.filter).map(String::as_str).collect();
+                    has_rows(("SELECT ", &from), &all.join(", "), item.id, &names)?
+                }
+                ItemKind::Table(_) if user_types(&catalog, &d.desc).contains(&item.id) => {
+                    let what = format!("renaming a column of what {} {} has a column of the type of", d.noun(), d.name);
+                    return Err(SqlError::unsupported(what, "drop that column, and add it again afterwards"));
+                }
+                _ => false,
+            };
+            if has {
+                found.push(d);
+            }
+        }
+        Ok(found)
     }
 
     pub(super) async fn rename_column(&mut self, kind: ObjectKind, relation: GlobalId, column: usize, to: String) -> Result<Response, SqlError> {
@@ -75,7 +110,8 @@ impl Session {
             check_column_name(&to)?;
         }
         let rename = Rename::Column { rel: relation, column, to: &to };
-        let mut ops = self.rewritten(&item, &rename)?;
+        let anew = self.with_rows_of(&item)?;
+        let ops = self.rewritten(&item, &rename)?;
         if let ItemKind::Table(t) = &mut item.kind {
             let from = format!(" FROM {}", qualified(&item.schema, &item.name));
             let names = self.names();
@@ -89,10 +125,21 @@ impl Session {
         if let ItemKind::Table(t) = &item.kind {
             item.sql = table_sql(&full_name(&item), &item.desc, t);
         }
+        // What has the names in its dataflow is made again.
+        let (again, mut ops): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| matches!(op, Op::Update { item } if anew.iter().any(|a| a.id == item.id)));
+        let again: BTreeMap<GlobalId, Item> =
+            again.into_iter().filter_map(|op| if let Op::Update { item } = op { Some((item.id, *item)) } else { None }).collect();
         let touched: Vec<GlobalId> = ops.iter().filter_map(|op| if let Op::Update { item } = op { Some(item.id) } else { None }).collect();
-        ops.insert(0, Op::Update { item: Box::new(item) });
+        ops.insert(0, Op::Update { item: Box::new(item.clone()) });
+        if !anew.is_empty() {
+            ops.insert(0, Op::Drop { ids: anew.iter().rev().map(|a| a.id).collect() });
+        }
         self.apply(ops)?;
         touched.into_iter().chain([relation]).for_each(|id| self.shared.planner.forget_text(id));
+        let mut ids = BTreeMap::new();
+        for a in &anew {
+            self.recreate(&item, again.get(&a.id).unwrap_or(a), &mut ids)?;
+        }
         Ok(Response::Tag(format!("ALTER {}", drop_word(kind))))
     }
 

@@ -451,7 +451,7 @@ impl Binder<'_> {
                     return Err(SqlError::new(state::UNDEFINED_OBJECT, "record type has not been registered").at(arg.pos));
                 }
                 for (i, f) in r.fields.iter().enumerate() {
-                    self.note_field(&r, i);
+                    self.note_field(&r, i, None);
                     out.push(TargetItem { name: f.0.clone(), expr: self.field_select(x.clone(), i)?, pos: t.expr.pos });
                 }
                 return Ok(());
@@ -465,8 +465,14 @@ impl Binder<'_> {
                 figure(&t.expr, &|q| bound.get(&std::ptr::from_ref(q)).cloned().or_else(|| subquery_name(q))).0.unwrap_or_else(|| "?column?".into())
             }
         };
-        if let (ExprKind::Column(parts), None) = (&*t.expr.kind, &t.alias) {
-            self.note_output(parts.last().map_or(t.expr.pos, |p| p.pos), &name);
+        match (&*t.expr.kind, &t.alias) {
+            (ExprKind::Column(parts), None) => self.note_output(parts.last().map_or(t.expr.pos, |p| p.pos), &name),
+            (ExprKind::Indirection { path, .. }, None) => {
+                if let Some(Indirection::Field(f)) = path.last() {
+                    self.note_output(f.pos, &name);
+                }
+            }
+            _ => {}
         }
         out.push(TargetItem { name, expr, pos: t.expr.pos });
         Ok(())

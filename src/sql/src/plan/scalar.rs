@@ -492,7 +492,7 @@ impl Binder<'_> {
         };
         match r.fields.iter().position(|x| x.0 == f.name) {
             Some(i) => {
-                self.note_field(r, i);
+                self.note_field(r, i, Some(f.pos));
                 self.field_select(x, i)
             }
             None if r.name.is_none() => {
@@ -675,7 +675,7 @@ impl Binder<'_> {
         }
         let resolved = match self.function(&name, &types, &names, variadic, pos) {
             Ok(r) => r,
-            Err(e) => match self.as_field(&name, &args)? {
+            Err(e) => match self.as_field(&name, &args, pos)? {
                 Some(x) => return Ok(x),
                 None => return Err(e),
             },
@@ -821,13 +821,13 @@ impl Binder<'_> {
     }
 
     /// `f(row)` is `row.f`.
-    fn as_field(&self, name: &[&str], args: &[HirScalar]) -> Result<Option<HirScalar>, SqlError> {
+    fn as_field(&self, name: &[&str], args: &[HirScalar], pos: Pos) -> Result<Option<HirScalar>, SqlError> {
         let ([n], [arg]) = (name, args) else { return Ok(None) };
         let arg = self.without_domain(arg.clone())?;
         let SqlType::Record(r) = &arg.typ().ty else { return Ok(None) };
         match r.fields.iter().position(|f| f.0 == *n) {
             Some(i) => {
-                self.note_field(r, i);
+                self.note_field(r, i, Some(pos));
                 self.field_select(arg, i).map(Some)
             }
             None => Ok(None),

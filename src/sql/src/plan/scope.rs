@@ -475,6 +475,7 @@ impl Binder<'_> {
         }
         let name = (item.row_oid != pseudo::RECORD).then(|| item.hidden.clone().unwrap_or_else(|| item.name.clone()));
         let ty = SqlType::Record(Arc::new(RecordType::of_relation(item.row_oid, name, fields))).not_null();
+        self.note_rows(&ty.ty);
         let cols: Vec<HirScalar> = (0..item.cols.len()).map(|i| item.column(level, i)).collect();
         let row = self.internal("row_construct", cols.clone(), ty.clone())?;
         if !item.null_extended || cols.is_empty() {

@@ -24,8 +24,12 @@ pub(crate) enum Named {
     Relation { span: Span, id: GlobalId, name: FullName, from: Option<Reference> },
     /// A column by its name, which is its own unless an alias gave it; `qualifier` if none is written and one could be.
     Column { pos: Pos, rel: Option<GlobalId>, column: usize, own: bool, qualifier: Option<String> },
-    /// A column that no word of its own names: merged by USING, part of a join with a name, a field of a row that is a value.
+    /// A column that no word of its own names: merged by USING, part of a join with a name.
     Implied { rel: GlobalId, column: usize },
+    /// A row of the relation is a value, or the type of its rows is named.
+    Rows { rel: GlobalId },
+    /// A field of such a row, by its name if it has a position.
+    Field { pos: Option<Pos>, rel: GlobalId, column: usize },
     /// `*`: the columns that it stands for, if they can be written.
     Star { pos: Pos, columns: Option<Vec<String>> },
     /// The column at this position names an output column.
@@ -83,9 +87,16 @@ impl Binder<'_> {
         self.names.borrow_mut().extend((0..item.cols.len()).map(|column| Named::Implied { rel, column }));
     }
 
-    /// A row as a value is whatever its relation's rows are; a field of it is a column that must stay.
-    pub(super) fn note_field(&self, row: &repr::types::RecordType, column: usize) {
-        self.names.borrow_mut().extend(row.relation().map(|rel| Named::Implied { rel, column }));
+    /// A row as a value is whatever its relation's rows are.
+    pub(super) fn note_rows(&self, ty: &SqlType) {
+        if let SqlType::Record(r) = ty {
+            self.names.borrow_mut().extend(r.relation().map(|rel| Named::Rows { rel }));
+        }
+    }
+
+    /// A field of such a row is a column that must stay. `pos`: of its name.
+    pub(super) fn note_field(&self, row: &repr::types::RecordType, column: usize, pos: Option<Pos>) {
+        self.names.borrow_mut().extend(row.relation().map(|rel| Named::Field { pos, rel, column }));
     }
 
     pub(super) fn note_output(&self, pos: Pos, name: &str) {
@@ -231,10 +242,16 @@ pub fn columns_read(around: (&str, &str), text: &str, catalog: &dyn SqlCatalog) 
     Ok(names
         .into_iter()
         .filter_map(|n| match n {
-            Named::Column { rel: Some(rel), column, .. } | Named::Implied { rel, column } => Some((rel, column)),
+            Named::Column { rel: Some(rel), column, .. } | Named::Implied { rel, column } | Named::Field { rel, column, .. } => Some((rel, column)),
             _ => None,
         })
         .collect())
+}
+
+/// Whether a stored text has rows of the relation as values, whose fields have names. `around`: what makes it a query. Errors: what no longer binds.
+pub fn has_rows(around: (&str, &str), text: &str, rel: GlobalId, catalog: &dyn SqlCatalog) -> Result<bool, SqlError> {
+    let names = traced(&format!("{}{text}{}", around.0, around.1), catalog)?;
+    Ok(names.iter().any(|n| matches!(n, Named::Rows { rel: r } | Named::Field { rel: r, .. } if *r == rel)))
 }
 
 /// The names of a relation's columns where it stands in FROM, written behind its alias so that they stay what they are.
@@ -334,7 +351,10 @@ pub fn renamed(around: (&str, &str), text: &str, rename: &Rename<'_>, catalog: &
             (Rename::Column { rel, column, .. }, Named::Column { pos, rel: Some(r), .. }) if r == rel && matched(rel, column) => {
                 edits.extend(unqualified(&toks, *pos));
             }
-            (Rename::Column { rel, column, to }, Named::Column { pos, rel: Some(r), column: c, own: true, .. }) if r == rel && c == column => {
+            (
+                Rename::Column { rel, column, to },
+                Named::Column { pos, rel: Some(r), column: c, own: true, .. } | Named::Field { pos: Some(pos), rel: r, column: c },
+            ) if r == rel && c == column => {
                 let Some(t) = at(*pos) else { continue };
                 let as_name = outputs.iter().find(|o| o.0 == *pos).map_or(String::new(), |o| format!(" AS {}", quote_ident(o.1)));
                 edits.push(Edit { start: t.span.start, end: t.span.end, by: format!("{}{as_name}", quote_ident(to)) });

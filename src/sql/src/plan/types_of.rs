@@ -143,11 +143,14 @@ impl Binder<'_> {
             // Objects that name it go with it. A row type's number is not its relation's, which is found below.
             let relation = matches!(ty, SqlType::Record(_)).then(|| self.catalog.resolve_relation(&t.names).ok().flatten()).flatten();
             self.depends_on.borrow_mut().insert(relation.map_or(repr::GlobalId(id.into()), |r| r.id));
+            self.note_rows(&ty);
             return Ok(ty);
         }
         // A relation's row type.
         if let Ok(Some(rel)) = self.catalog.resolve_relation(&t.names) {
-            return Ok(super::scope::row_type_of(&rel));
+            let ty = super::scope::row_type_of(&rel);
+            self.note_rows(&ty);
+            return Ok(ty);
         }
         match schema {
             Some(s) if !self.catalog.schema_exists(s) => Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{s}\" does not exist")).at(t.pos)),
