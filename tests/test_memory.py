@@ -66,7 +66,7 @@ def test_a_statement_that_fills_the_memory_is_ended(rd, what):
 SESSIONS = {
     "a variable that doubles": ["DO $$ DECLARE a text := 'x'; BEGIN LOOP a := a || a; END LOOP; END $$"],
     "an array that doubles": ["DO $$ DECLARE a int[] := ARRAY[1]; BEGIN LOOP a := a || a; END LOOP; END $$"],
-    "a loop over rows": ["DO $$ DECLARE r record; BEGIN FOR r IN SELECT * FROM wide a, t b LOOP NULL; END LOOP; END $$"],
+    "a loop over rows": ["DO $$ DECLARE r record; BEGIN FOR r IN SELECT a.t || b.n AS x FROM wide a, t b LOOP NULL; END LOOP; END $$"],
     "all rows of a cursor": ["BEGIN", "DECLARE c CURSOR FOR SELECT * FROM wide a, t b", "FETCH ALL c"],
     "rows that are changed": ["UPDATE wide SET n = n + 1 RETURNING *"],
 }

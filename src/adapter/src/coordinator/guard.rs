@@ -128,6 +128,11 @@ pub(crate) struct Statement<'a> {
 }
 
 impl Statement<'_> {
+    /// For what works for the statement beside [`Statement::counts`].
+    pub(crate) fn holder(&self) -> Holder {
+        self.holder.clone()
+    }
+
     /// What the work allocates counts for the statement. Errors: also 53200, once the guard has ended it.
     pub(crate) async fn counts<T>(&self, work: impl Future<Output = Result<T, SqlError>> + Send) -> Result<T, SqlError> {
         let result = Working::new(&self.holder, work).await;

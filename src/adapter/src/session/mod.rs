@@ -95,6 +95,8 @@ pub struct Session {
     last_in_batch: bool,
     /// When the statement in hand must have ended.
     deadline: Option<Instant>,
+    /// What the statement in hand holds counts here, if there is a limit.
+    holder: Option<repr::memory::Holder>,
     xact_locks: advisory::XactLocks,
     /// After `setseed`.
     random: Option<Arc<expr::Random>>,
@@ -234,6 +236,7 @@ impl Session {
             last_in_batch: false,
             pinned: None,
             deadline: None,
+            holder: None,
             xact_locks: Vec::new(),
             random: None,
             temp_schema: None,
@@ -408,6 +411,7 @@ impl Session {
         let interrupt = self.cancel.next_statement();
         let shared = self.shared.clone();
         let statement = shared.guard.statement(&self.cancel, &interrupt);
+        self.holder = statement.as_ref().map(|s| s.holder());
         self.deadline = self.settings.statement_timeout().map(|d| Instant::now() + d);
         // What the session itself evaluates is ended from beside it.
         let timer = self.deadline.map(|d| {
@@ -423,6 +427,7 @@ impl Session {
             Some(s) => s.counts(work).await,
             None => work.await,
         };
+        self.holder = None;
         self.pinned = None;
         if let Some(t) = timer {
             t.abort();

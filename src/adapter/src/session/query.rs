@@ -19,6 +19,7 @@ use expr::{ColumnOrder, EvalCtx, Interrupt, Why};
 use optimize::{OptimizeCtx, Peek};
 use plan::{Finishing, Id, Mir, PeekPlan};
 use repr::error::state;
+use repr::memory::{Holder, Working};
 use repr::{ColType, Deltas, Diff, GlobalId, RelDesc, SqlError, SqlType, Timestamp, Value};
 use sql::hir::{Hir, HirScalar};
 use sql::plan::{AsOfPlan, Late, SelectPlan};
@@ -52,6 +53,8 @@ pub(super) struct Running {
     left: u64,
     /// What is computed over the rows as they are given out, and in which context.
     late: Option<(Late, EvalCtx)>,
+    /// Of the statement.
+    holder: Option<Holder>,
 }
 
 enum RowSource {
@@ -369,13 +372,15 @@ impl Running {
     fn new(source: RowSource, finishing: Finishing, types: Vec<ColType>, session: &Session) -> Result<Running, SqlError> {
         let (skip, left) = (finishing.offset, finishing.limit.unwrap_or(u64::MAX));
         let (cancel, deadline, store) = (session.cancel.clone(), session.deadline, session.shared.store()?);
-        Ok(Running { source, finishing, types, cancel, deadline, store, stage: Stage::New, in_hand: None, skip, left, late: None })
+        let holder = session.holder.clone();
+        Ok(Running { source, finishing, types, cancel, deadline, store, stage: Stage::New, in_hand: None, skip, left, late: None, holder })
     }
 
     /// Rows as they come, in a stream that holds a bounded number of them.
     pub(super) fn into_stream(mut self) -> RowStream {
         let (tx, receiver) = mpsc::channel(4);
-        tokio::spawn(async move {
+        let holder = self.holder.take();
+        let forward = async move {
             loop {
                 let next = tokio::select! {
                     next = self.next() => next.transpose(),
@@ -393,7 +398,12 @@ impl Running {
                     }
                 }
             }
-        });
+        };
+        match holder {
+            // The rows are those of whoever collects them.
+            Some(h) => tokio::spawn(async move { Working::new(&h, forward).await }),
+            None => tokio::spawn(forward),
+        };
         RowStream { receiver }
     }
 
