@@ -84,12 +84,14 @@ mod type_ddl;
 mod types;
 /// SQL types by name and OID.
 mod types_of;
+/// CREATE VIEW and the options of views.
+mod view;
 /// Walking HIR.
 pub(crate) mod walk;
 /// Window functions.
 mod window;
 
-pub use ddl::{view_flag, with_article, TableShape};
+pub use ddl::{with_article, TableShape};
 pub use naming::object_name;
 pub use scope::check_column_name;
 pub use statement::{
@@ -97,6 +99,7 @@ pub use statement::{
     variable_type, Variable,
 };
 pub use types::*;
+pub use view::view_flag;
 pub use walk::shift_columns;
 
 use crate::ast::{Pos, Query};
