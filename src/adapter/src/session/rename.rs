@@ -89,7 +89,7 @@ impl Session {
                     has_rows(("SELECT ", &from), &all.join(", "), item.id, &names)?
                 }
                 ItemKind::Table(_) if user_types(&catalog, &d.desc).contains(&item.id) => {
-                    let what = format!("renaming a column of what {} {} has a column of the type of", d.noun(), d.name);
+                    let what = format!("renaming a column of \"{}\" while {} \"{}\" has a column of its row type", item.name, d.noun(), d.name);
                     return Err(SqlError::unsupported(what, "drop that column, and add it again afterwards"));
                 }
                 _ => false,

@@ -268,7 +268,8 @@ impl Binder<'_> {
         for t in constraints {
             match &t.kind {
                 ConstraintKind::PrimaryKey(key) | ConstraintKind::Unique(key, _) => {
-                    let columns = self.key_columns(&key.columns, &column)?;
+                    let of = if matches!(t.kind, ConstraintKind::PrimaryKey(_)) { "primary key constraint" } else { "unique constraint" };
+                    let columns = self.key_columns(&key.columns, of, &column)?;
                     let include = key.include.iter().map(&column).collect::<Result<_, _>>()?;
                     let equal_nulls = matches!(t.kind, ConstraintKind::Unique(_, true));
                     match matches!(t.kind, ConstraintKind::PrimaryKey(_)) {
@@ -406,12 +407,13 @@ impl Binder<'_> {
         Ok(shape)
     }
 
-    fn key_columns(&self, cols: &[ast::Ident], column: &dyn Fn(&ast::Ident) -> Result<usize, SqlError>) -> Result<Vec<usize>, SqlError> {
+    /// The columns of a key, of what `of` calls it. Errors: 42701 for one that is named twice.
+    pub(super) fn key_columns(&self, cols: &[ast::Ident], of: &str, column: &dyn Fn(&ast::Ident) -> Result<usize, SqlError>) -> Result<Vec<usize>, SqlError> {
         let mut out: Vec<usize> = Vec::new();
         for c in cols {
             let i = column(c)?;
             if out.contains(&i) {
-                return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" appears twice in unique constraint", c.name)).at(c.pos));
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" appears twice in {of}", c.name)).at(c.pos));
             }
             out.push(i);
         }

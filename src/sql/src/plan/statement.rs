@@ -637,17 +637,6 @@ impl Binder<'_> {
                 .position(|n| *n == i.name)
                 .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", i.name)).at(i.pos))
         };
-        let key_columns = |key: &[ast::Ident]| {
-            let mut columns = Vec::with_capacity(key.len());
-            for i in key {
-                let c = column(i)?;
-                if columns.contains(&c) {
-                    return Err(SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{}\" appears twice in the key", i.name)).at(i.pos));
-                }
-                columns.push(c);
-            }
-            Ok(columns)
-        };
         let mut result = RelDesc::default();
         let mut add = |n: &str, t: ColType| {
             result.names.push(n.to_owned());
@@ -684,7 +673,7 @@ impl Binder<'_> {
                 }
             }
             ast::SubscribeOutput::EnvelopeUpsert(key) => {
-                let key = key_columns(key)?;
+                let key = self.key_columns(key, "the key", &column)?;
                 add("mz_state", SqlType::Text.nullable());
                 for k in &key {
                     add(&desc.names[*k], desc.types[*k].clone().with_nullable(true));
@@ -697,7 +686,7 @@ impl Binder<'_> {
                 SubscribeForm::Upsert { key }
             }
             ast::SubscribeOutput::EnvelopeDebezium(key) => {
-                let key = key_columns(key)?;
+                let key = self.key_columns(key, "the key", &column)?;
                 add("mz_state", SqlType::Text.nullable());
                 for k in &key {
                     add(&desc.names[*k], desc.types[*k].clone().with_nullable(true));
